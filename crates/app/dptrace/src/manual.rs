@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use grammar::man::{self, Facts, Manual};
+use ordering::Order as _;
 use text::printable::path as printable;
 use whole_file::{Access, Batch};
 
@@ -243,7 +244,7 @@ fn facts(command: &str) -> Facts {
         .chain(special)
         .copied()
         .collect();
-    status.sort_unstable();
+    status.order();
     let environment = row(ENVIRONMENT_OF, command).unwrap_or_default();
     Facts {
         status,

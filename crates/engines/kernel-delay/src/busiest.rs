@@ -6,6 +6,7 @@ use std::time::Duration;
 use host::Pid;
 use host::cpu_use::{CpuMeter, ProcessUse};
 use host::proc::{self, shown_command_line};
+use ordering::Order as _;
 
 /// Time over which CPU use is measured.
 const SAMPLING_TIME: Duration = Duration::from_millis(500);
@@ -32,7 +33,7 @@ fn busiest() -> Vec<ProcessUse> {
     meter.read(proc::processes());
     std::thread::sleep(SAMPLING_TIME);
     let mut busy = meter.read(proc::processes());
-    busy.sort_by(|a, b| b.cpus.total_cmp(&a.cpus).then(a.pid.cmp(&b.pid)));
+    busy.order_by(|a, b| b.cpus.total_cmp(&a.cpus).then(a.pid.cmp(&b.pid)));
     // Processes without a command line can't be chosen by it.
     busy.retain(|busy| {
         proc::command_line(Pid(busy.pid))

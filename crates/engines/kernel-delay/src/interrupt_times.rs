@@ -1,5 +1,7 @@
 //! Interrupts of a thread, by kind.
 
+use ordering::Order as _;
+
 use crate::by_thread::ByThread;
 use crate::layout::{InterruptKey, SOFT_INTERRUPT, Tally, VECTOR_INTERRUPT};
 use crate::names::{soft_name, vector_name};
@@ -37,7 +39,7 @@ pub(super) fn interrupts(tid: u32, causes: &ByThread<'_>, mark: u32) -> Vec<Inte
         .copied()
         .filter_map(of)
         .collect();
-    all.sort_by_key(|interrupt| (std::cmp::Reverse(interrupt.stat.total), interrupt.number));
+    all.order_by_key(|interrupt| (std::cmp::Reverse(interrupt.stat.total), interrupt.number));
     all
 }
 

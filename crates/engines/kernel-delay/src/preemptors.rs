@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use ordering::Order as _;
+
 use crate::by_thread::ByThread;
 use crate::snapshot::name;
 
@@ -113,7 +115,7 @@ pub(crate) fn preemptors(tid: u32, own: u32, causes: &ByThread<'_>) -> Vec<Preem
     let all = found
         .into_iter()
         .map(|((name, relation, work), (mut pids, nanos))| {
-            pids.sort_unstable();
+            pids.order();
             Preemptor {
                 name,
                 relation,
@@ -123,7 +125,7 @@ pub(crate) fn preemptors(tid: u32, own: u32, causes: &ByThread<'_>) -> Vec<Preem
             }
         });
     let mut all: Vec<Preemptor> = all.collect();
-    all.sort_by(|a, b| {
+    all.order_by(|a, b| {
         b.nanos
             .cmp(&a.nanos)
             .then_with(|| (&a.name, a.relation, &a.work).cmp(&(&b.name, b.relation, &b.work)))

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use ordering::Order as _;
 use serde_json::{Value, json};
 
 use crate::budget::Budget;
@@ -43,7 +44,7 @@ pub fn process_sums(sample: &Sample) -> Vec<ProcessSum> {
         sum.add(thread);
     }
     let mut sums: Vec<ProcessSum> = sums.into_values().collect();
-    sums.sort_by_key(|sum| Reverse((taken(&sum.budget), sum.budget.on_cpu() + sum.in_calls)));
+    sums.order_by_key(|sum| Reverse((taken(&sum.budget), sum.budget.on_cpu() + sum.in_calls)));
     if sums.len() > 1 {
         let mut all = ProcessSum {
             name: "ALL".to_owned(),

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
+use ordering::Order as _;
+
 use crate::layout::{
-    Histogram, InterruptKey, NUMBERED_SLOTS, PreemptorKey, SLOT_COMPAT, SLOT_FAULT, SLOT_OTHER,
-    SLOT_RECLAIM, SOFT_INTERRUPT, TIME_MASK, Tally, TallyWithMin, VECTOR_INTERRUPT, WINDOW_SHIFT,
-    state,
+    InterruptKey, NUMBERED_SLOTS, PreemptorKey, SLOT_COMPAT, SLOT_FAULT, SLOT_OTHER, SLOT_RECLAIM,
+    SOFT_INTERRUPT, TIME_MASK, Tally, TallyWithMin, VECTOR_INTERRUPT, WINDOW_SHIFT, state,
 };
 
 use crate::budget::Budget;
@@ -238,7 +239,7 @@ impl Sample {
         let mut threads: Vec<ThreadSample> = lived
             .map(|pair| ThreadSample::from_pair(pair, &causes))
             .collect();
-        threads.sort_by(|a, b| (&a.name, a.tid).cmp(&(&b.name, b.tid)));
+        threads.order_by(|a, b| (&a.name, a.tid).cmp(&(&b.name, b.tid)));
         Self {
             window,
             threads,
@@ -345,25 +346,21 @@ pub(crate) fn grown(before: Tally, after: Tally, number: u16) -> Stat {
 fn calls(before: &Snapshot, after: &Snapshot, number: u16) -> Vec<CallStat> {
     let of = |slot| {
         let (was, is) = (before.call(slot), after.call(slot));
-        let histogram = after
-            .histogram(slot)
-            .into_iter()
-            .zip(before.histogram(slot));
         CallStat {
             slot,
             stat: grown(was.tally, is.tally, number),
             errors: u64::from(is.errors.wrapping_sub(was.errors)) * u64::from(has_errors(slot)),
-            histogram: histogram.map(|(is, was)| is.wrapping_sub(was)).collect(),
+            histogram: histogram(&before.histogram(slot), &after.histogram(slot)),
         }
     };
     let slots = (0..NUMBERED_SLOTS).chain([SLOT_COMPAT, SLOT_OTHER]);
     let made = slots.filter(|&slot| before.call(slot).tally.count != after.call(slot).tally.count);
     let mut calls: Vec<CallStat> = made.map(of).collect();
-    calls.sort_by_key(|call| (std::cmp::Reverse(call.stat.total), call.slot));
+    calls.order_by_key(|call| (std::cmp::Reverse(call.stat.total), call.slot));
     calls
 }
 
-fn histogram(before: &Histogram, after: &Histogram) -> Vec<u32> {
+fn histogram(before: &[u32], after: &[u32]) -> Vec<u32> {
     after
         .iter()
         .zip(before)

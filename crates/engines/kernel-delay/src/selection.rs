@@ -4,6 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use ordering::Order as _;
 use screen::Screen;
 
 use crate::budget::Budget;
@@ -43,7 +44,7 @@ impl<'a> Selection<'a> {
     /// Selects the threads of a sample; at least one is shown, even if all were idle.
     pub(crate) fn from_sample(sample: &'a Sample, view: View) -> Self {
         let mut shown: Vec<&ThreadSample> = sample.threads.iter().collect();
-        shown.sort_by_key(|thread| {
+        shown.order_by_key(|thread| {
             let budget = &thread.budget;
             Reverse((taken(budget), budget.on_cpu()))
         });
@@ -75,7 +76,7 @@ impl<'a> Selection<'a> {
             *by_call.entry(most_blocked(&thread.budget).1).or_default() += 1;
         }
         let mut by_call: Vec<(String, usize)> = by_call.into_iter().collect();
-        by_call.sort_by_key(|(_, count)| Reverse(*count));
+        by_call.order_by_key(|(_, count)| Reverse(*count));
         let calls = by_call
             .iter()
             .map(|(call, count)| format!("{count} in {call}"));

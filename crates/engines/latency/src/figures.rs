@@ -8,6 +8,7 @@ use std::ops::ControlFlow;
 use capture::{Meta, expected_records};
 use objects::{Annotator, ObjectSpec};
 use observer::{Observer, Progress, Reading};
+use ordering::Order as _;
 use page::{Connection, Figures, Group, StageFigures, Summary};
 use records::Context;
 use requests::{AddressHistory, CONNECTION, Queues, field};
@@ -99,7 +100,7 @@ impl TracepointNamer<'_> {
             .collect();
         subjects
             .retain(|(it, _)| it.excluded.is_none() || !others.contains(&(it.prefix, it.first)));
-        subjects.sort_by_key(|(subject, times)| (Reverse(times.whole.sum()), subject.clone()));
+        subjects.order_by_key(|(subject, times)| (Reverse(times.whole.sum()), subject.clone()));
         let groups = subjects
             .iter()
             .map(|(subject, times)| self.group(subject, times))

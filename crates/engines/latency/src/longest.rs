@@ -3,6 +3,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
+use ordering::Order as _;
 use spdk_trace::{ObjectName, TickRate};
 
 use super::stages::{TracedObject, length};
@@ -85,7 +86,7 @@ impl LongestObjects {
     /// Returns the lives, longest first.
     pub(crate) fn into_lives(self) -> Vec<TracedObject> {
         let mut kept = self.kept.into_vec();
-        kept.sort_by_key(|(length, name, _)| (*length, Reverse(*name)));
+        kept.order_by_key(|(length, name, _)| (*length, Reverse(*name)));
         kept.into_iter().map(|(_, _, life)| *life.0).collect()
     }
 }

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::fmt::Write as _;
 
+use ordering::Order as _;
 use screen::{HEAD, LARGEST, NAME, columns, pad, shorten};
 use stats::Histogram;
 
@@ -50,7 +51,7 @@ impl<'a> TableSelection<'a> {
         let all = subjects.len();
         if !names.all && all > MAX_TABLES {
             // Requests that wait by design do not answer who is slow.
-            subjects.sort_by_key(|(subject, times)| {
+            subjects.order_by_key(|(subject, times)| {
                 (subject.excluded, Reverse(times.whole.quantile(0.99)))
             });
             subjects.truncate(MAX_TABLES);
@@ -76,7 +77,7 @@ impl<'a> TableSelection<'a> {
 /// Returns a subject's stages in the order in which they are passed.
 pub fn in_order(times: &Times) -> Vec<(&(u16, u16), &Stage)> {
     let mut stages: Vec<_> = times.stages.iter().collect();
-    stages.sort_by_key(|(tpoints, stage)| (stage.place(), **tpoints));
+    stages.order_by_key(|(tpoints, stage)| (stage.place(), **tpoints));
     stages
 }
 
@@ -237,7 +238,7 @@ impl<'a> FittedTable<'a> {
         let shown =
             (room.saturating_sub(wanted) / SHORT_TIME_WIDTH).clamp(MIN_COLUMNS, COLUMNS.len());
         let mut columns = COLUMNS[..shown].to_vec();
-        columns.sort_by_key(|(name, _)| ORDER.iter().position(|it| it == name));
+        columns.order_by_key(|(name, _)| ORDER.iter().position(|it| it == name));
         Self {
             names,
             start,

@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 
+use ordering::Order as _;
 use scene::{Activity, BootNanos, Interrupt, Interval, Tid};
 
 use crate::history::Stretch;
@@ -110,7 +111,7 @@ pub fn explain(
             add(&mut shares, cause, interval.length());
         }
     }
-    shares.sort_by_key(|(_, nanos)| std::cmp::Reverse(*nanos));
+    shares.order_by_key(|(_, nanos)| std::cmp::Reverse(*nanos));
     // The iteration to be explained took longer than this.
     let excess = stretch
         .length()

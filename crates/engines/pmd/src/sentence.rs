@@ -1,5 +1,6 @@
 //! All slow stretches of a thread in one sentence.
 
+use ordering::Order as _;
 use scene::{Interrupt, Tid};
 use screen::counted;
 
@@ -32,7 +33,7 @@ pub fn sentence(thread: &str, slow: &[ExplainedStretch], names: &impl Names) -> 
             None => reasons.push((reason, 1)),
         }
     }
-    reasons.sort_by_key(|&(reason, count)| (std::cmp::Reverse(count), reason));
+    reasons.order_by_key(|&(reason, count)| (std::cmp::Reverse(count), reason));
     let describe = |&(reason, count): &(Reason, usize)| {
         let of: Vec<&ExplainedStretch> = slow
             .iter()
@@ -68,7 +69,7 @@ pub fn shares_of<'a>(
             None => all.push((name, 1)),
         }
     }
-    all.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    all.order_by_key(|(_, count)| std::cmp::Reverse(*count));
     all
 }
 

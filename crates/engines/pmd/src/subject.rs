@@ -5,6 +5,7 @@ use host::control::{ListeningSocket, listening};
 use host::proc::{name, task, threads};
 use host::{Pid, cpus};
 use observer::Observer;
+use ordering::Order as _;
 use text::printable;
 
 /// Prefixes of lcore threads: DPDK since 23.11, since 20.11, and before.
@@ -43,7 +44,7 @@ impl Subject {
             .into_iter()
             .filter_map(|tid| poll_thread(pid, tid))
             .collect();
-        found.sort_by(|one, other| one.name.cmp(&other.name));
+        found.order_by(|one, other| one.name.cmp(&other.name));
         if found.is_empty() {
             return Err(usage(format!(
                 "process {pid} has no PMD threads and no lcores: Open vSwitch has them with \

@@ -5,6 +5,7 @@ use std::io::Write;
 use anyhow::anyhow;
 use elf::symbols::{Function, Functions};
 use host::{Depth, ElfFile, Files, stripped};
+use ordering::Order as _;
 use serde_json::json;
 use text::patterns::{NamePattern, nearest};
 use text::printable::{self, path as printable};
@@ -125,7 +126,7 @@ fn fitting<'a>(
         Some(pattern) => functions.matching(pattern).map(name).collect(),
         None => functions.all().iter().map(name).collect(),
     };
-    named.sort_by(|a, b| (&a.0, a.1.offset).cmp(&(&b.0, b.1.offset)));
+    named.order_by(|a, b| (&a.0, a.1.offset).cmp(&(&b.0, b.1.offset)));
     named
 }
 

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use anyhow::anyhow;
 use host::{Depth, ElfFile, Files};
+use ordering::Order as _;
 use screen::counted;
 use serde_json::{Value, json};
 use text::patterns::ProbePattern;
@@ -33,7 +34,7 @@ impl Search<'_> {
                 probes.retain(|probe| {
                     pattern.is_none_or(|pattern| pattern.matches(&probe.provider, &probe.name))
                 });
-                probes.sort_by(|a, b| (&a.provider, &a.name).cmp(&(&b.provider, &b.name)));
+                probes.order_by(|a, b| (&a.provider, &a.name).cmp(&(&b.provider, &b.name)));
                 shown += probes.len();
                 if self.form == Form::Json {
                     write_json(file, &probes, out)

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use ordering::Order as _;
 use page::Hole;
 use scene::BootNanos;
 use spdk_trace::{Lcore, Trace};
@@ -46,7 +47,7 @@ pub(crate) fn holes(gaps: &[Gap], passed: &PassStats, axis: Axis) -> Vec<Hole> {
         .map(|gap| (axis.at(gap.from), axis.at(gap.to), gap.lcore))
         .filter(|(from, to, _)| from < to)
         .collect();
-    spans.sort_unstable();
+    spans.order();
     let near = axis.span() / MAX_HOLES;
     let mut together: Vec<(u64, u64, BTreeSet<Lcore>)> = Vec::new();
     for (from, to, lcore) in spans {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use ordering::Order as _;
 use page::{Activity as Kind, Cause, TimeBounds, TimeCauses};
 use scene::StageKind;
 use timeline::causes::{self, CauseKind};
@@ -114,6 +115,6 @@ fn stage_causes(sum: &Sum, source: &Source) -> Vec<Cause> {
         .filter(|(_, length)| *length > 0)
         .map(one)
         .collect();
-    causes.sort_by_key(|cause| std::cmp::Reverse(cause.took.1));
+    causes.order_by_key(|cause| std::cmp::Reverse(cause.took.1));
     causes
 }

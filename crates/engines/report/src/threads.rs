@@ -4,6 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, VecDeque};
 
+use ordering::Order as _;
 use page::{AbsenceSpan, Activity as Kind, Budget, Intruder, Lane, LaneStrip};
 use scene::{Activity, BootNanos, Cpu, EventKind, Interval, KernelEvent, Tid};
 use timeline::source::Source;
@@ -124,7 +125,7 @@ fn place(kind: Kind) -> usize {
 impl Threads {
     pub(crate) fn new(source: &Source, axis: Axis) -> Self {
         let mut lcores: Vec<_> = source.lcores.iter().collect();
-        lcores.sort_unstable();
+        lcores.order();
         let mut served: Vec<Tid> = Vec::new();
         for (_, tid) in lcores {
             if !served.contains(tid) {
@@ -252,7 +253,7 @@ impl Threads {
         let mut taken: Vec<AbsenceSpan> = taken
             .map(|Reverse(absence)| absence.named(source, axis))
             .collect();
-        taken.sort_by_key(|taken| (taken.at, taken.lane));
+        taken.order_by_key(|taken| (taken.at, taken.lane));
         let lanes = LaneStrip {
             column: self.column,
             lanes: if has_any { lanes } else { Vec::new() },
@@ -301,7 +302,7 @@ impl Threads {
                 .collect();
             intruders.push(intruder);
         }
-        intruders.sort_by_key(|it| (Reverse((it.total, it.longest)), it.name.clone(), it.cpu));
+        intruders.order_by_key(|it| (Reverse((it.total, it.longest)), it.name.clone(), it.cpu));
         let left_out = intruders.len().saturating_sub(MAX_INTRUDER_ROWS) as u64;
         intruders.truncate(MAX_INTRUDER_ROWS);
         (intruders, left_out)
@@ -312,7 +313,7 @@ impl Threads {
         let used = |thread: &Thread| thread.sums[place(Kind::Ran)] + thread.sums[place(Kind::Call)];
         let did = |(_, thread): &(&Tid, &Thread)| thread.sums.iter().any(|sum| *sum > 0);
         let mut threads: Vec<(&Tid, &Thread)> = self.each.iter().filter(did).collect();
-        threads.sort_by_key(|(tid, thread)| {
+        threads.order_by_key(|(tid, thread)| {
             let lane = served
                 .iter()
                 .position(|served| served == *tid)

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use ordering::Order as _;
 use page::{Activity as Kind, Span, WaterStage, Waterfall};
 use scene::{BootNanos, Interval, Request, StageEnd, StageOfRequest, Tid};
 use timeline::pass::RequestLabels;
@@ -147,10 +148,10 @@ fn threads(
         .sum();
     let mut threads = Vec::new();
     for (_, name, mut intervals) in by {
-        intervals.sort_by_key(|interval| Reverse(interval.length()));
+        intervals.order_by_key(|interval| Reverse(interval.length()));
         left_out += intervals.len().saturating_sub(most) as u64;
         intervals.truncate(most);
-        intervals.sort_by_key(|interval| interval.from);
+        intervals.order_by_key(|interval| interval.from);
         let span = |interval: Interval| Span {
             at: interval.from.0.saturating_sub(request.begin().0),
             length: interval.length(),

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use host::{Pid, proc, user_file};
+use ordering::Order as _;
 use spdk_trace::Follower;
 use trace_source::{Application, FileSource, number_of};
 
@@ -123,7 +124,7 @@ impl Finder {
             ProcessFilter::These { pids, names } => {
                 let named = names.iter().flat_map(|name| process_selector::called(name));
                 let mut pids: Vec<u32> = pids.iter().copied().chain(named).collect();
-                pids.sort_unstable();
+                pids.order();
                 pids.dedup();
                 let mut found: Vec<Candidate> =
                     pids.into_iter().filter_map(Self::candidate).collect();
@@ -160,7 +161,7 @@ impl Finder {
             .rev()
             .filter(|(path, file)| is_due(path, file))
             .collect();
-        due.sort_by_key(|(_, (_, _, user, ..))| !user_file::is_trusted(*user));
+        due.order_by_key(|(_, (_, _, user, ..))| !user_file::is_trusted(*user));
         let (mut traces, mut others) = (Vec::new(), Vec::new());
         for (path, file) in due.into_iter().take(MAX_OPENED) {
             if is_trace(path) {

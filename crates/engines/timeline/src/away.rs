@@ -3,6 +3,7 @@
 
 use std::fmt::{self, Write as _};
 
+use ordering::Order as _;
 use scene::{
     Absence, AbsenceTimes, AbsenceTracker, Activity, ActivitySum, BootNanos, Request,
     ThreadAbsences, Tid,
@@ -62,7 +63,7 @@ fn takers(source: &Source, times: &[Absence]) -> Vec<(String, u64)> {
             }
         }
     }
-    by.sort_by_key(|(_, nanos)| std::cmp::Reverse(*nanos));
+    by.order_by_key(|(_, nanos)| std::cmp::Reverse(*nanos));
     by
 }
 
@@ -89,7 +90,7 @@ impl fmt::Display for AbsenceSentence {
 /// record shows these times.
 pub(crate) fn sentences(source: &Source, times: &AbsenceTimes) -> Vec<AbsenceSentence> {
     let mut threads: Vec<_> = times.threads().collect();
-    threads.sort_by_key(|(_, found)| std::cmp::Reverse(length(&found.times)));
+    threads.order_by_key(|(_, found)| std::cmp::Reverse(length(&found.times)));
     let others = threads.split_off(threads.len().min(MAX_NAMED));
     let mut sentences: Vec<AbsenceSentence> = threads
         .into_iter()
@@ -179,9 +180,9 @@ fn thread_json(
         "{envelope},\"away\":{name},\"tid\":{tid},\"count\":{count},\"ns\":{all},\"times\":["
     );
     let mut listed: Vec<&Absence> = times.iter().collect();
-    listed.sort_by_key(|away| std::cmp::Reverse(away.length()));
+    listed.order_by_key(|away| std::cmp::Reverse(away.length()));
     listed.truncate(MAX_LISTED);
-    listed.sort_by_key(|away| away.from);
+    listed.order_by_key(|away| away.from);
     for (index, away) in listed.into_iter().enumerate() {
         let comma = if index > 0 { "," } else { "" };
         let (at, length) = (away.from.0.saturating_sub(begin.0), away.length());

@@ -4,6 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use ordering::Order as _;
 use scene::{Activity, StageKind};
 
 use super::second::{BlamedTime, Culprit, Sum};
@@ -67,13 +68,13 @@ pub fn ranked(sum: &Sum) -> Vec<Cause<'_>> {
         .collect();
     causes.retain(|cause| cause.took.1 > 0);
     // The sort is stable: equal causes stay in the order of their names.
-    causes.sort_by_key(|cause| Reverse((cause.took.1, cause.took.0)));
+    causes.order_by_key(|cause| Reverse((cause.took.1, cause.took.0)));
     causes
 }
 
 /// Sums up what one name took on all CPUs.
 fn culprit((name, mut each): (String, Vec<&(Culprit, BlamedTime)>)) -> Option<Cause<'_>> {
-    each.sort_by_key(|(culprit, _)| culprit.cpu);
+    each.order_by_key(|(culprit, _)| culprit.cpu);
     let activity = each.first()?.0.activity;
     let took = each
         .iter()

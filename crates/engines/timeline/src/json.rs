@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use ordering::Order as _;
 use requests::Ending;
 use scene::{
     Activity, ActivitySum, BootNanos, Consumer, Interval, Request, StageEnd, StageOfRequest, Tid,
@@ -272,7 +273,7 @@ fn write_band(text: &mut String, (band, value): (&Band, u64), sum: &Sum, report:
 /// The percentiles of all stages, with what the kernel took of them.
 fn stages(text: &mut String, verdict: &Verdict<'_>, source: &Source) {
     let mut kinds: Vec<_> = verdict.times.stages.iter().collect();
-    kinds.sort_unstable_by_key(|(kind, _)| **kind);
+    kinds.order_by_key(|(kind, _)| **kind);
     for (index, (kind, lengths)) in kinds.into_iter().enumerate() {
         let comma = if index > 0 { "," } else { "" };
         let (from, to) = (quoted(source.tpoint(kind.0)), quoted(source.tpoint(kind.1)));

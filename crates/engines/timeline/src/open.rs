@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use capture::{CaptureError, Names, Reader};
 use observer::Observer;
+use ordering::Order as _;
 use scene::{BootNanos, KernelEvent, Tid};
 use spdk_trace::{TickRate, Trace};
 use text::printable::{self, path as printable};
@@ -160,7 +161,7 @@ fn kernel(reader: Reader) -> Kernel {
             .map(|thread| Tid(thread.tid)),
     );
     threads.extend(reader.lcore_threads().into_values());
-    threads.sort_unstable();
+    threads.order();
     threads.dedup();
     let events = CapturedEvents {
         names: reader.names(),

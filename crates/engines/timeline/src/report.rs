@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use ordering::Order as _;
 use scene::{BootNanos, Request, UsualTimes};
 use screen::Screen;
 
@@ -72,6 +73,6 @@ pub fn verdicts<'a>(
         ))
     };
     let mut verdicts: Vec<_> = first.times.iter().filter_map(of).collect();
-    verdicts.sort_by_key(|it| (it.subject.is_part, Reverse(it.value()), it.subject));
+    verdicts.order_by_key(|it| (it.subject.is_part, Reverse(it.value()), it.subject));
     verdicts
 }

@@ -1,5 +1,6 @@
 //! Activities of threads, in words.
 
+use ordering::Order as _;
 use scene::{Activity, ActivitySum, BootNanos, Cpu, Interrupt, Tid};
 use screen::{shorten, time};
 
@@ -78,7 +79,7 @@ pub fn all_done(source: &Source, sums: &[ActivitySum], at: BootNanos) -> String 
             None => named.push((name, count, sum)),
         }
     }
-    named.sort_by_key(|(_, _, sum)| std::cmp::Reverse(*sum));
+    named.order_by_key(|(_, _, sum)| std::cmp::Reverse(*sum));
     let rest = named.split_off(named.len().min(MAX_NAMED_ACTIVITIES));
     let part = |(name, count, sum): &(String, u64, u64)| {
         let times = if *count > 1 {

@@ -3,6 +3,8 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
+use ordering::Order as _;
+
 use crate::keys::Key;
 use crate::model::moved;
 use crate::table::{Cell, Column, Table, percent};
@@ -90,7 +92,7 @@ impl Picker {
     /// Takes the processes as they are now. Those with a trace come first, then those that may be
     /// inspected, each the busiest first.
     pub fn set(&mut self, mut all: Vec<Candidate>) {
-        all.sort_by(|a, b| {
+        all.order_by(|a, b| {
             Reverse((a.has_trace, a.is_ours))
                 .cmp(&Reverse((b.has_trace, b.is_ours)))
                 .then_with(|| b.cpu.total_cmp(&a.cpu))

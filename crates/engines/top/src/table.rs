@@ -3,6 +3,8 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use ordering::Order as _;
+
 use crate::sample::{
     Connection, Cpu, CpuUse, Identity, Part, Phase, Poller, Share, Thread, Traffic,
 };
@@ -128,7 +130,7 @@ impl<'a> Table<'a> {
         row: impl Fn(T) -> Row<'a>,
     ) -> Self {
         let mut found: Vec<(f64, T)> = found.map(|it| (number(&it), it)).collect();
-        found.sort_by(|(a, one), (b, other)| b.total_cmp(a).then_with(|| ties(one, other)));
+        found.order_by(|(a, one), (b, other)| b.total_cmp(a).then_with(|| ties(one, other)));
         if order.1 {
             found.reverse();
         }
@@ -145,7 +147,7 @@ impl Table<'_> {
     /// 0 are always there.
     pub(crate) fn fit(&self, width: usize, rows: &[Vec<Cell>]) -> Vec<(usize, usize)> {
         let mut by_rank: Vec<usize> = (0..self.columns.len()).collect();
-        by_rank.sort_by_key(|&index| self.columns[index].rank);
+        by_rank.order_by_key(|&index| self.columns[index].rank);
         let (mut used, mut chosen) = (0, Vec::new());
         for index in by_rank {
             let needed = self.columns[index].width + usize::from(used > 0);
@@ -154,7 +156,7 @@ impl Table<'_> {
                 chosen.push((index, self.columns[index].width));
             }
         }
-        chosen.sort_unstable();
+        chosen.order();
         grow(self.columns, rows, &mut chosen, width.saturating_sub(used));
         chosen
     }

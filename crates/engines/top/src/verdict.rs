@@ -1,5 +1,7 @@
 //! Verdict in words: the slowest connection, and who takes its thread's time.
 
+use ordering::Order as _;
+
 use crate::sample::{Connection, Kind as _, Part, Phase, Sample, Share, Thread, Traffic};
 use crate::table::percent;
 use crate::views::short_name;
@@ -129,7 +131,7 @@ fn ways_of_loss(thread: &Thread) -> String {
         (of(&[Part::Stopped]), "stopped"),
         (of(&[Part::Hard, Part::Soft]), "interrupts"),
     ];
-    ways.sort_by_key(|(nanos, _)| std::cmp::Reverse(*nanos));
+    ways.order_by_key(|(nanos, _)| std::cmp::Reverse(*nanos));
     let share = |nanos| screen::share(nanos, thread.window);
     let named: Vec<String> = ways
         .into_iter()

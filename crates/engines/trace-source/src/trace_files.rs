@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use host::{Pid, Process, proc};
+use ordering::Order as _;
 use text::printable::path as printable;
 
 use crate::application::{self, Application};
@@ -35,7 +36,8 @@ pub fn trace_files() -> anyhow::Result<Vec<(PathBuf, fs::Metadata)>> {
             found.push((modified, entry.path(), metadata));
         }
     }
-    found.sort_by(|(modified, path, _), (other, second, _)| (modified, path).cmp(&(other, second)));
+    found
+        .order_by(|(modified, path, _), (other, second, _)| (modified, path).cmp(&(other, second)));
     Ok(found
         .into_iter()
         .map(|(_, path, metadata)| (path, metadata))

@@ -7,6 +7,7 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
+use ordering::Order as _;
 use text::printable::path as printable;
 use trace_source::captures::{KERNEL, META, OBJECTS, RINGS, is_slow_name};
 
@@ -99,7 +100,7 @@ impl CaptureStore {
             return Ok(false);
         }
         let mut kept = self.kept()?;
-        kept.sort();
+        kept.order();
         let mut sum: u64 = kept.iter().map(|kept| kept.bytes).sum();
         let mut count = kept.len();
         for StoredCapture { name, bytes: its } in kept {

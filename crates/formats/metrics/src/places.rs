@@ -7,6 +7,8 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
+use ordering::Order as _;
+
 /// Limited places for things that are known by a key.
 #[derive(Clone, Debug)]
 pub struct Places<K> {
@@ -69,11 +71,11 @@ impl<K: Clone + Eq + Hash + Ord> Places<K> {
             .filter(|(_, turns)| **turns >= self.patience)
             .map(|(key, _)| key.clone())
             .collect();
-        dropped.sort();
+        dropped.order();
         for key in &dropped {
             self.idle.remove(key);
         }
-        waiting.sort_by(|(a, did), (b, more)| more.cmp(did).then_with(|| a.cmp(b)));
+        waiting.order_by(|(a, did), (b, more)| more.cmp(did).then_with(|| a.cmp(b)));
         waiting.truncate(self.most.saturating_sub(self.idle.len()));
         let admitted: Vec<K> = waiting.into_iter().map(|(key, _)| key).collect();
         self.idle

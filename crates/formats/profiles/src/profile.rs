@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
+use ordering::Order as _;
 use page::flame::{FlameGraph, FlameNode, Unit};
 
 use crate::Form;
@@ -89,7 +90,7 @@ impl Profile {
             .iter()
             .map(|(stack, weight)| (stack.as_slice(), *weight))
             .collect();
-        stacks.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
+        stacks.order_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
         stacks
     }
 
@@ -129,7 +130,7 @@ impl Profile {
         };
         let mut stacks = self.stacks();
         // Equal beginnings follow one another, so a node's parent is the last one of its level.
-        stacks.sort_by(|a, b| a.0.cmp(b.0));
+        stacks.order_by(|a, b| a.0.cmp(b.0));
         for (stack, weight) in stacks {
             let mut node = &mut root;
             node.weight = node.weight.saturating_add(weight);

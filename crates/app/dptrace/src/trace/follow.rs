@@ -9,6 +9,7 @@ use console::messages::note;
 use console::output::Output;
 use console::terminal;
 use live_objects::{Objects, UnknownCounts};
+use ordering::Order as _;
 use records::{Filter, Form, Format, Head, View};
 use screen::{Screen, counted};
 use spdk_trace::{Follower, Record, Ticks};
@@ -201,7 +202,7 @@ impl<'a> EndTracker<'a> {
 fn report_losses(follower: &Follower, base: Ticks, pressure: Pressure) {
     let (mut lost, mut largest) = (0, 0);
     let mut losses: Vec<_> = follower.losses().collect();
-    losses.sort_by_key(|loss| std::cmp::Reverse(loss.slots));
+    losses.order_by_key(|loss| std::cmp::Reverse(loss.slots));
     for loss in losses.iter().take(MAX_REPORTED_LOSSES) {
         note(&format!(
             "lcore {}: {} overwritten between two reads, the first after {} us",

@@ -4,6 +4,7 @@
 mod roff;
 
 use clap::{Arg, Command};
+use ordering::Order as _;
 
 use crate::help::{Groups, examples, restored};
 use roff::Page;
@@ -142,7 +143,7 @@ fn options(page: &mut Page, command: &Command) {
     }
     // Options without a heading come first: nothing may stand between the section and its first
     // subsection.
-    headings.sort_by_key(Option::is_some);
+    headings.order_by_key(Option::is_some);
     for heading in headings {
         if let Some(heading) = heading {
             page.subsection(heading);

@@ -8,6 +8,7 @@ use errors::usage;
 use host::busy::{self, BusyThread};
 use kernel_text::cpus::CpuSet;
 use observer::Observer;
+use ordering::Order as _;
 use sys::clock::monotonic_nanos;
 
 use super::layout::Episode;
@@ -111,7 +112,7 @@ impl Plan {
         let mut each = watch(&audit, duration, &names, observer)?;
         let mut sums = audit.stop()?;
         each.add(audit.rest_of_each()?);
-        each.kept.sort_by_key(|episode| episode.began);
+        each.kept.order_by_key(|episode| episode.began);
         sums.waiting.retain(|(tid, waits)| {
             monotonic_nanos().saturating_sub(waits.since) < LONG_WAIT_NANOS || busy::is_busy(*tid)
         });

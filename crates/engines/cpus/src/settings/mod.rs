@@ -22,6 +22,7 @@ mod watch;
 
 use host::settings::Facts;
 use kernel_text::cpus::CpuSet;
+use ordering::Order as _;
 
 pub use advice::{Intruder, advice};
 pub use finding::{Finding, Key, Level, Subject};
@@ -80,7 +81,7 @@ pub fn check(facts: &Facts, cpus: &CpuSet, pollers: &[Poller]) -> Vec<Finding> {
         memory::statistics,
     ];
     let mut findings: Vec<Finding> = checks.iter().flat_map(|check| check(&context)).collect();
-    findings.sort_by_key(|finding| (finding.level, finding.key));
+    findings.order_by_key(|finding| (finding.level, finding.key));
     findings
 }
 

@@ -2,6 +2,7 @@
 
 use host::settings::{Thread, UnreadReason};
 use kernel_text::cpus::CpuSet;
+use ordering::Order as _;
 use text::printable;
 
 use crate::settings::Context;
@@ -26,7 +27,7 @@ pub(crate) fn shared(context: &Context<'_>) -> Vec<Finding> {
     let is_bound =
         |thread: &&Thread| !thread.allowed.is_empty() && thread.allowed.without(cpus).is_empty();
     let (mut bound, free): (Vec<&Thread>, Vec<&Thread>) = others.partition(is_bound);
-    bound.sort_by_key(|thread| (std::cmp::Reverse(thread.ran), thread.tid));
+    bound.order_by_key(|thread| (std::cmp::Reverse(thread.ran), thread.tid));
     let mut findings: Vec<Finding> = bound
         .iter()
         .take(MAX_NAMED)
@@ -85,7 +86,7 @@ fn bound_one(context: &Context<'_>, thread: &Thread) -> Finding {
 /// Reports threads that ran on these CPUs, and may run elsewhere, too. A thread that changed its
 /// CPU ran a part of its time elsewhere.
 fn visiting(context: &Context<'_>, mut visitors: Vec<&Thread>) -> Option<Finding> {
-    visitors.sort_by_key(|thread| (std::cmp::Reverse(thread.ran), thread.tid));
+    visitors.order_by_key(|thread| (std::cmp::Reverse(thread.ran), thread.tid));
     let cpus: CpuSet = visitors.iter().map(|thread| thread.cpu).collect();
     let name = |thread: &&Thread| {
         let ran = time(context, thread.ran.unwrap_or(0));

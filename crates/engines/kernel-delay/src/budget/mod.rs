@@ -1,5 +1,7 @@
 //! Division of a thread's time.
 
+use ordering::Order as _;
+
 use crate::layout::{
     Bucket, SLOT_FAULT, SLOT_NONE, SLOT_OTHER, SLOT_RECLAIM, SLOT_UNKNOWN, SLOTS, first, slot_of,
 };
@@ -224,7 +226,7 @@ impl RawBudget {
         let mut calls: Vec<CallTime> = calls
             .map(|(slot, &(cpu, blocked))| CallTime { slot, cpu, blocked })
             .collect();
-        calls.sort_by_key(|call| std::cmp::Reverse(call.cpu + call.blocked));
+        calls.order_by_key(|call| std::cmp::Reverse(call.cpu + call.blocked));
         let Self {
             ready,
             stopped,

@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 
 use crate::layout::{Comm, EventHead, WrongSize, slot_of};
+use ordering::Order as _;
 use screen::{counted, time};
 use serde_json::{Value, json};
 use zerocopy::FromBytes as _;
@@ -186,7 +187,7 @@ impl Events {
         wanted: impl Fn(&str) -> bool,
         take: &mut impl FnMut(&str) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.kept.sort_by_key(|event| event.entry);
+        self.kept.order_by_key(|event| event.entry);
         take(&each_head())?;
         let mut shown = StackCache::default();
         for event in &self.kept {
@@ -303,7 +304,7 @@ impl Events {
         wanted: impl Fn(&str) -> bool,
         mut take: impl FnMut(String) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.kept.sort_by_key(|event| event.entry);
+        self.kept.order_by_key(|event| event.entry);
         let mut shown = StackCache {
             whole: true,
             ..StackCache::default()
@@ -377,7 +378,7 @@ fn merged<K: Eq + Hash>(rows: impl Iterator<Item = (K, Stat)>) -> HashMap<K, Sta
 /// Sorts by sum, greatest first.
 fn worst_first<K: Ord>(sums: HashMap<K, Stat>) -> Vec<(K, Stat)> {
     let mut sums: Vec<(K, Stat)> = sums.into_iter().collect();
-    sums.sort_by(|(key, stat), (other_key, other)| {
+    sums.order_by(|(key, stat), (other_key, other)| {
         other
             .total
             .cmp(&stat.total)

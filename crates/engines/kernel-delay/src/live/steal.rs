@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use host::busy::stolen;
+use ordering::Order as _;
 use serde_json::{Value, json};
 
 /// Nanoseconds of a tick: the kernel counts stolen time in hundredths of a second.
@@ -43,7 +44,7 @@ fn grown(before: &HashMap<u32, u64>, after: &HashMap<u32, u64>) -> Vec<(u32, u64
         .map(of)
         .filter(|(_, nanos)| *nanos > 0)
         .collect();
-    all.sort_unstable_by_key(|&(cpu, nanos)| (std::cmp::Reverse(nanos), cpu));
+    all.order_by_key(|&(cpu, nanos)| (std::cmp::Reverse(nanos), cpu));
     all
 }
 

@@ -3,6 +3,7 @@
 use crate::budget::Budget;
 use crate::names::call_name;
 use crate::sample::ThreadSample;
+use ordering::Order as _;
 use screen::{columns, shorten};
 use std::borrow::Cow;
 
@@ -67,7 +68,7 @@ pub(super) fn budget_lines(budget: &Budget, thread: &ThreadSample) -> Vec<(Strin
             .iter()
             .map(|call| (format!("  {}", call_name(call.slot)), of(call)))
             .collect();
-        calls.sort_by_key(|(_, nanos)| std::cmp::Reverse(*nanos));
+        calls.order_by_key(|(_, nanos)| std::cmp::Reverse(*nanos));
         calls
     };
     part("page faults, on the CPU", budget.fault_cpu, Vec::new());
@@ -85,7 +86,7 @@ pub(super) fn budget_lines(budget: &Budget, thread: &ThreadSample) -> Vec<(Strin
     blocked.push(("  page faults".to_owned(), budget.fault_blocked));
     blocked.push(("  reclaim of memory".to_owned(), budget.reclaim_blocked));
     blocked.push(("  no call".to_owned(), budget.blocked_elsewhere));
-    blocked.sort_by_key(|(_, nanos)| std::cmp::Reverse(*nanos));
+    blocked.order_by_key(|(_, nanos)| std::cmp::Reverse(*nanos));
     part("blocked, in", budget.blocked(), blocked);
     let preemptors = thread.preemptors.iter();
     let preemptors = preemptors

@@ -7,6 +7,7 @@ mod tables;
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
+use ordering::Order as _;
 use records::{Context, Field};
 use requests::{AddressHistory, AtEnd, ObjectTracker, Outcome, Queues, TrackedObject};
 use scene::OmittedCounts;
@@ -321,7 +322,7 @@ impl Tracker {
         for (subject, _) in &mut subjects {
             number_group(&mut subject.group);
         }
-        subjects.sort_by(|(a, _), (b, _)| a.cmp(b));
+        subjects.order_by(|(a, _), (b, _)| a.cmp(b));
         let (slowest, excluded, unanswered_on_io) =
             (self.slowest, self.excluded, self.unanswered_on_io);
         let (left_out_objects, in_no_table, span) = (self.left_out, self.in_no_table, self.span);

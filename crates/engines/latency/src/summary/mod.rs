@@ -6,6 +6,7 @@ mod table;
 use std::cmp::Reverse;
 use std::fmt::Write as _;
 
+use ordering::Order as _;
 use requests::Excluded;
 use screen::{HEAD, shorten, wrap};
 use spdk_trace::Ticks;
@@ -93,7 +94,7 @@ fn kinds(latencies: &Latencies) -> Vec<(Kind, Vec<Row<'_>>)> {
     }
     for (_, rows) in &mut kinds {
         mark_few(rows);
-        rows.sort_by_key(|row| {
+        rows.order_by_key(|row| {
             let slowest = Reverse((row.p99, row.times.whole.max(), Reverse(&row.subject.group)));
             (row.subject.excluded, row.is_few, slowest)
         });
@@ -104,7 +105,7 @@ fn kinds(latencies: &Latencies) -> Vec<(Kind, Vec<Row<'_>>)> {
             .map(|row| row.times.whole.sum())
             .sum()
     };
-    kinds.sort_by_key(|(kind, rows)| {
+    kinds.order_by_key(|(kind, rows)| {
         (
             Reverse((
                 spent(rows, |row| row.subject.excluded.is_none()),

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 
 use ::text::printable;
 use kernel_events::{RecordedIntervals, ThreadIntervals};
+use ordering::Order as _;
 use scene::{Activity, Interrupt, Interval, Tid};
 
 use crate::ask::{Answers, TimedAnswer};
@@ -257,7 +258,7 @@ fn takers(seen: &ThreadIntervals, found: &RecordedIntervals) -> Vec<(String, u64
         }
     }
     let mut named: Vec<(String, u64)> = named.into_iter().collect();
-    named.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
+    named.order_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
     named
 }
 

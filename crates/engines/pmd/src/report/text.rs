@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use ordering::Order as _;
 use screen::{counted, time};
 use text::printable;
 
@@ -68,7 +69,7 @@ fn write_thread(out: &mut String, thread: &ThreadReport, report: &Report) -> std
         time(report.nanos)
     )?;
     let mut slow: Vec<&ExplainedStretch> = thread.slow.iter().flatten().collect();
-    slow.sort_by_key(|explained| std::cmp::Reverse(explained.stretch.length()));
+    slow.order_by_key(|explained| std::cmp::Reverse(explained.stretch.length()));
     for explained in slow.iter().take(MAX_LISTED_STRETCHES) {
         write_stretch(out, explained, report)?;
     }
@@ -103,7 +104,7 @@ fn write_stretch(
             None => named.push((name, *nanos)),
         }
     }
-    named.sort_by_key(|(_, nanos)| std::cmp::Reverse(*nanos));
+    named.order_by_key(|(_, nanos)| std::cmp::Reverse(*nanos));
     let shares: Vec<String> = named
         .iter()
         .take(MAX_NAMED_CAUSES)

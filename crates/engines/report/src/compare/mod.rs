@@ -13,6 +13,7 @@ use ::text::printable::path as printable;
 use errors::usage;
 use live_objects::ObjectSources;
 use observer::Observer;
+use ordering::Order as _;
 use page::{
     ComparedCause, ComparedKind, ComparedStage, ComparedTime, ComparedTimes, Comparison, Difference,
 };
@@ -86,7 +87,7 @@ fn joined(a: Side, b: Side) -> Comparison {
         };
         total(0).max(total(1))
     };
-    kinds.sort_by_key(|(key, kind)| (key.is_part, Reverse(most(kind))));
+    kinds.order_by_key(|(key, kind)| (key.is_part, Reverse(most(kind))));
     let mut notes = notes(&a, &b);
     if kinds.len() > MAX_KINDS {
         notes.push(format!(
@@ -151,7 +152,7 @@ fn compared_kind(a: &Kind, b: &Kind, has_causes: bool) -> ComparedKind {
             (place, stage)
         })
         .collect();
-    stages.sort_by_key(|(place, _)| *place);
+    stages.order_by_key(|(place, _)| *place);
     let counts = [a.whole.count, b.whole.count];
     ComparedKind {
         name: b.name.clone(),
@@ -189,7 +190,7 @@ fn causes(a: &Kind, b: &Kind, counts: [u64; 2]) -> Vec<ComparedCause> {
                 .any(|nanos| *nanos > least)
         })
         .collect();
-    causes.sort_by_key(|cause| Reverse(cause.took.values.iter().flatten().max().copied()));
+    causes.order_by_key(|cause| Reverse(cause.took.values.iter().flatten().max().copied()));
     causes.truncate(MAX_CAUSES);
     causes
 }

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use ordering::Order as _;
 use page::{ComparedKind, ComparedTime, Difference};
 use screen::{counted, percent, share, time};
 use timeline::text::common_start;
@@ -101,7 +102,7 @@ fn largest(
             (more.signum() == all.signum() && is_large).then_some((name, a, b, more))
         })
         .collect();
-    changes.sort_by_key(|(.., more)| Reverse(more.unsigned_abs()));
+    changes.order_by_key(|(.., more)| Reverse(more.unsigned_abs()));
     changes.truncate(MAX_NAMED);
     changes
 }

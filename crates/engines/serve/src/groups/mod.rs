@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use metrics::{Histogram, Places};
+use ordering::Order as _;
 use spdk_trace::{Lcore, ObjectName};
 
 use super::cells::{Cell, SlowExemplar};
@@ -327,7 +328,7 @@ impl Groups {
     pub(crate) fn shown(&self) -> Vec<&Group> {
         let is_shown = |group: &&Group| matches!(group.state, State::Listed | State::Detailed);
         let mut shown: Vec<&Group> = self.known.values().filter(is_shown).collect();
-        shown.sort_by(|a, b| a.key.cmp(&b.key));
+        shown.order_by(|a, b| a.key.cmp(&b.key));
         shown.push(&self.other);
         shown
     }

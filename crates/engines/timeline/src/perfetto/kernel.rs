@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 
+use ordering::Order as _;
 use perfetto::Writer;
 use perfetto::proto::{
     Ftrace, Ipi, IrqEntry, IrqExit, LocalTimer, SchedSwitch, SchedWaking, Softirq, SysCall,
@@ -166,7 +167,7 @@ impl Kernel {
             return Ok(());
         };
         let mut last: Vec<(Cpu, Tid)> = self.last.iter().map(|(cpu, tid)| (*cpu, *tid)).collect();
-        last.sort_unstable();
+        last.order();
         for (cpu, tid) in last.into_iter().filter(|(_, tid)| *tid != Tid(0)) {
             writer.kernel(
                 cpu.0,

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use ordering::Order as _;
 use scene::{Activity, Cpu, Request, StageOfRequest};
 
 use crate::pass::RequestLabels;
@@ -126,6 +127,6 @@ pub fn blamed(request: &Request<RequestLabels>, source: &Source) -> Vec<(Culprit
             by[place].1.add(share.at_least, share.at_most);
         }
     }
-    by.sort_by_key(|(_, blamed)| Reverse((blamed.at_most, blamed.at_least)));
+    by.order_by_key(|(_, blamed)| Reverse((blamed.at_most, blamed.at_least)));
     by
 }

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
+use ordering::Order as _;
 use scene::{Request, StageEnd, StageKind, StageOfRequest};
 
 use super::{BlamedTime, Culprit, Loss, Sum, kernel_time, unknown};
@@ -80,7 +81,7 @@ impl Sum {
     /// Returns the groups of requests with one main cause, the largest sum of time first.
     pub fn groups(&self) -> Vec<(&MainCause, &CauseGroup)> {
         let mut groups: Vec<_> = self.main.iter().collect();
-        groups.sort_by_key(|(cause, group)| (std::cmp::Reverse(group.all), *cause));
+        groups.order_by_key(|(cause, group)| (std::cmp::Reverse(group.all), *cause));
         groups
     }
 

@@ -8,6 +8,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 
 use foldhash::fast::RandomState;
+use ordering::Order as _;
 use scene::{AbsenceTimes, Consumer, Request, StageEnd, StageKind};
 use stats::Histogram;
 
@@ -84,7 +85,7 @@ impl Sum {
     /// Returns the culprits by upper bound, largest first; equal ones by lower bound.
     pub fn culprits(&self) -> Vec<&(Culprit, BlamedTime)> {
         let mut by: Vec<_> = self.by.values().collect();
-        by.sort_by_key(|(culprit, blamed)| {
+        by.order_by_key(|(culprit, blamed)| {
             (
                 Reverse((blamed.at_most, blamed.at_least)),
                 culprit.name.clone(),

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use ordering::Order as _;
 use screen::{HEAD, counted, pad, pad_left, shorten, time};
 
 use super::{Page, TIME_WIDTH, common_start};
@@ -91,7 +92,7 @@ impl Page<'_> {
         }
         self.line(&self.screen.paint(HEAD, line).to_string());
         let mut kinds: Vec<_> = times.stages.keys().copied().collect();
-        kinds.sort_unstable();
+        kinds.order();
         for kind in kinds {
             let lengths = &times.stages[&kind];
             let mut line = format!("  {}", pad(&shorten(&label(&kind), longest), longest));

@@ -1,5 +1,7 @@
 //! Shares of a time, by kind.
 
+use ordering::Order as _;
+
 use crate::{CpuUse, Part, Phase};
 
 /// Nanoseconds by kind.
@@ -63,7 +65,7 @@ impl<K: Kind> Share<K> {
             .map(|&nanos| (exact(nanos) / sum) as usize)
             .collect();
         let mut by_rest: Vec<usize> = (0..parts.len()).collect();
-        by_rest.sort_by_key(|&index| (std::cmp::Reverse(exact(parts[index]) % sum), index));
+        by_rest.order_by_key(|&index| (std::cmp::Reverse(exact(parts[index]) % sum), index));
         let missing = width.saturating_sub(cells.iter().sum());
         by_rest
             .iter()

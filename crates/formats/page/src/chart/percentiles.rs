@@ -1,5 +1,7 @@
 //! The percentiles of one kind of request as a separate chart, on a scale of nines.
 
+use ordering::Order as _;
+
 use super::axis::{latency_ticks, round_time};
 use super::draw::{Anchor, Drawing};
 use super::{Chart, WIDTH};
@@ -40,7 +42,7 @@ pub fn percentiles(report: &Report) -> Chart {
         .iter()
         .filter(|stage| !stage.figures.curve.is_empty())
         .collect();
-    stages.sort_by_key(|stage| std::cmp::Reverse(stage.figures.quantiles[2]));
+    stages.order_by_key(|stage| std::cmp::Reverse(stage.figures.quantiles[2]));
     curves.extend(
         stages
             .into_iter()

@@ -1,5 +1,6 @@
 //! One request: a bar for each stage, and below them the activities of its threads.
 
+use ordering::Order as _;
 use screen::{shorten, time};
 
 use super::WIDTH;
@@ -133,7 +134,7 @@ fn thread(it: &mut Drawing, scale: &Scale, (name, spans): (&str, &[Span]), y: f6
     }
     // The longest ones are labelled below, as far as there is room.
     let mut longest: Vec<&Span> = spans.iter().collect();
-    longest.sort_by_key(|span| std::cmp::Reverse(span.length));
+    longest.order_by_key(|span| std::cmp::Reverse(span.length));
     let mut used: Vec<(f64, f64)> = Vec::new();
     for span in longest.into_iter().take(4) {
         let text = format!("{} {}", shorten(&span.what, 32), time(span.length));

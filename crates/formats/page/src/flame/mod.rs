@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use ordering::Order as _;
 use screen::{grouped, time};
 
 use crate::chart::STYLE;
@@ -115,7 +116,7 @@ fn walk(root: &FlameNode) -> Vec<(&FlameNode, usize)> {
         walked.push((node, depth));
         let mut children: Vec<&FlameNode> = node.children.iter().collect();
         // The last one is taken first.
-        children.sort_by(|a, b| a.weight.cmp(&b.weight).then_with(|| b.name.cmp(&a.name)));
+        children.order_by(|a, b| a.weight.cmp(&b.weight).then_with(|| b.name.cmp(&a.name)));
         open.extend(children.into_iter().map(|child| (child, depth + 1)));
     }
     walked
@@ -124,7 +125,7 @@ fn walk(root: &FlameNode) -> Vec<(&FlameNode, usize)> {
 /// Returns the frames for the script, and the number of those left out.
 fn frames<'a>(graph: &FlameGraph, walked: &[(&'a FlameNode, usize)]) -> (Frames<'a>, usize) {
     let mut weights: Vec<u64> = walked.iter().map(|(node, _)| node.weight).collect();
-    weights.sort_unstable_by_key(|weight| std::cmp::Reverse(*weight));
+    weights.order_by_key(|weight| std::cmp::Reverse(*weight));
     // A frame is at least as wide as each that it called, so no frame lacks its caller.
     let least = weights.get(MAX_FRAMES).map_or(0, |beyond| beyond + 1);
     let (mut names, mut indices) = (Vec::new(), HashMap::new());
@@ -165,7 +166,7 @@ fn functions(graph: &FlameGraph, walked: &[(&FlameNode, usize)]) -> String {
         callers.push(&node.name);
     }
     let mut sums: Vec<_> = sums.into_iter().collect();
-    sums.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
+    sums.order_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
     let rows = sums.into_iter().take(MAX_FUNCTIONS);
     let rows = rows.map(|(name, (own, all))| {
         let cells = [own, all].into_iter().flat_map(|weight| {

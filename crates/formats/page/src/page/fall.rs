@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use ordering::Order as _;
 use screen::{shorten, time};
 
 use super::parts::legend;
@@ -177,7 +178,7 @@ fn strip(text: &mut String, spans: &[Span], all: f64, y: u32) {
     }
     // The longest ones are labelled below, as far as there is room.
     let mut longest: Vec<&Span> = spans.iter().collect();
-    longest.sort_by_key(|span| std::cmp::Reverse(span.length));
+    longest.order_by_key(|span| std::cmp::Reverse(span.length));
     let mut used: Vec<(f64, f64)> = Vec::new();
     for span in longest.into_iter().take(4) {
         let label = format!("{} {}", shorten(&span.what, 32), time(span.length));

@@ -2,6 +2,7 @@
 
 use bt_engine::unstable::{Facts, NotFound, TargetFacts as _};
 use elf::ProbePoint;
+use ordering::Order as _;
 use text::patterns::{self, nearest};
 
 use super::fits;
@@ -90,7 +91,7 @@ fn events(tables: &[&[&str]], rest: &str) -> Found {
         .iter()
         .flat_map(|table| table.iter().copied())
         .collect();
-    all.sort_unstable();
+    all.order();
     all.dedup();
     let found: Vec<String> = all
         .iter()
@@ -158,7 +159,7 @@ fn iterators(rest: &str, facts: &Facts) -> Found {
         .filter(|object| fits(rest, object) && !object.contains("__") && !OF_A_MAP.contains(object))
         .map(str::to_owned)
         .collect();
-    names.sort();
+    names.order();
     names.dedup();
     if names.is_empty() {
         let message = format!("the kernel has no iterator {rest}");
@@ -182,7 +183,7 @@ fn tracepoints(rest: &str, facts: &Facts) -> Found {
         .into_iter()
         .map(|(category, name)| format!("{category}:{name}"))
         .collect();
-    names.sort();
+    names.order();
     Ok(names)
 }
 
@@ -197,7 +198,7 @@ fn user_functions(rest: &str, facts: &Facts) -> Found {
     let mut names: Vec<String> = found
         .map(|place| format!("{}:{}", place.shown, place.name))
         .collect();
-    names.sort();
+    names.order();
     names.dedup();
     Ok(names)
 }
@@ -213,7 +214,7 @@ fn usdt(rest: &str, facts: &Facts) -> Found {
         .into_iter()
         .map(|it| format!("{}:{}:{}", it.shown, it.provider, it.name))
         .collect();
-    names.sort();
+    names.order();
     names.dedup();
     Ok(names)
 }

@@ -7,6 +7,7 @@ use bt_engine::unstable::{Declarations, Facts, NotFound};
 use console::messages::{is_bpftrace_compat, note};
 use console::output::Output;
 use errors::forbidden;
+use ordering::Order as _;
 use text::patterns::{self, nearest};
 use text::printable;
 use typeinfo::NameKind;
@@ -234,7 +235,7 @@ fn no_match_reason(kind: &str, whole: bool, missing: &[NotFound]) -> String {
                 .filter_map(|hint| hint.strip_prefix("near: "))
                 .flat_map(|it| it.split(", "))
                 .collect();
-            near.sort_unstable();
+            near.order();
             near.dedup();
             near.truncate(MAX_NEAR_NAMES);
             let near = if near.is_empty() {

@@ -10,6 +10,7 @@ use super::layout::{Key, State, Tally, kind};
 use super::model::{Context, CpuReport, Intruder, Names, Share};
 use super::sums::Sums;
 use budget::budget;
+use ordering::Order as _;
 use victims::victims;
 
 /// Reports on each CPU. A poller is one of `subject`, if given, and has at least half of its CPU.
@@ -73,12 +74,12 @@ fn cpu_report(
     let mut intruders: Vec<Intruder> = others
         .map(|(key, tally)| context.intruder(key, tally))
         .collect();
-    intruders.sort_by_key(|intruder| Reverse((intruder.total, intruder.name.clone())));
+    intruders.order_by_key(|intruder| Reverse((intruder.total, intruder.name.clone())));
     let in_lines: u64 = ran.iter().map(|(_, tally)| tally.total).sum();
     let nmi = state.totals[kind::NMI as usize].total;
     let all: u64 = state.totals.iter().map(|total| total.total).sum();
     let mut victims = victims(&context, cpu, state, &waited);
-    victims.sort_by_key(|victim| {
+    victims.order_by_key(|victim| {
         Reverse((
             victim.still.is_some(),
             victim.who.longest,

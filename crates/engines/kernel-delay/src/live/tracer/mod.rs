@@ -8,6 +8,7 @@ use std::time::Duration;
 use bpf_program::Module;
 use bpf_session::{Features, Session};
 use observer::Observer;
+use ordering::Order as _;
 use sched_programs::{NamedMap, hooks};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
@@ -147,7 +148,7 @@ impl Tracer {
         }
         let mut processes: Vec<(u32, u64)> = self.map(PROCESSES)?.pairs()?;
         processes.retain(|&(pid, begun)| !proc_thread::is_anothers(pid, begun));
-        processes.sort_unstable();
+        processes.order();
         Ok(processes.into_iter().map(|(pid, _)| pid).collect())
     }
 

@@ -1,5 +1,6 @@
 //! Numbers of requests in flight, as changes in steps.
 
+use ordering::Order as _;
 use scene::BootNanos;
 
 /// Starts and ends of a group's requests: times with the change in the number of requests in
@@ -18,7 +19,7 @@ impl Changes {
     /// no change.
     pub(super) fn merge(&mut self, step: u64) {
         self.0.iter_mut().for_each(|(at, _)| *at = floor(*at, step));
-        self.0.sort_unstable();
+        self.0.order();
         self.0.dedup_by(|next, all| {
             let is_same = next.0 == all.0;
             all.1 += if is_same { next.1 } else { 0 };
