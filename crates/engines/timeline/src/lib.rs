@@ -29,4 +29,4 @@ pub mod verdict;
 pub mod words;
 
 pub use one::{KnownDelay, explain, slowest_of};
-pub use requests::{Options, explanations, intervals};
+pub use requests::{Options, explanations, intervals, verdict_sentences};

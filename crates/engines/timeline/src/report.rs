@@ -47,6 +47,13 @@ pub struct Report<'a> {
     pub lines: String,
 }
 
+impl<'a> Report<'a> {
+    /// Returns the verdicts on whole requests, the slowest first.
+    pub fn whole_verdicts(&self) -> impl Iterator<Item = &Verdict<'a>> + Clone {
+        self.verdicts.iter().filter(|it| !it.subject.is_part)
+    }
+}
+
 /// Returns a sentence on requests that had not ended, if there are any.
 pub fn still_open(first: &FirstPass<'_>, passed: &PassStats) -> Option<String> {
     first.still_open.sentence(first.source, passed.end)

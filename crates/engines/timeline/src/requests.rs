@@ -37,7 +37,12 @@ pub struct Options {
 pub fn explanations(inputs: &Inputs, options: &Options) -> anyhow::Result<String> {
     let source = &inputs.source;
     if source.trace.is_some() {
-        return Ok(requests(inputs, options));
+        let format = if options.as_json {
+            json::json
+        } else {
+            text::text
+        };
+        return Ok(format_report(inputs, options, format));
     }
     if options.as_json {
         return Err(usage(
@@ -48,6 +53,23 @@ pub fn explanations(inputs: &Inputs, options: &Options) -> anyhow::Result<String
     let passed = inputs.pass(READING, source.setting(), &mut threads);
     missing::report(source, &passed, &inputs.observer);
     Ok(threads.text(source, options.screen))
+}
+
+/// Returns the sentences with which the report of a capture or trace begins: the causes of its slow
+/// requests. Empty without a trace.
+pub fn verdict_sentences(inputs: &Inputs, screen: Screen) -> String {
+    if inputs.source.trace.is_none() {
+        return String::new();
+    }
+    let options = Options {
+        slowest: 1,
+        over: 0,
+        all: false,
+        lists_fast: false,
+        as_json: false,
+        screen,
+    };
+    format_report(inputs, &options, text::verdict_sentences)
 }
 
 /// Hands each interval of all threads to `write`, as a line of JSON.
@@ -78,9 +100,8 @@ pub fn intervals(
     Ok(())
 }
 
-/// Passes over the requests twice and returns the report, as text or JSON. Notes go to the observer
-/// of `inputs`.
-fn requests(inputs: &Inputs, options: &Options) -> String {
+/// Passes over the requests twice and formats the report. Notes go to the observer of `inputs`.
+fn format_report(inputs: &Inputs, options: &Options, format: fn(&Report<'_>) -> String) -> String {
     let over = options.over;
     let source = &inputs.source;
     let (mut first, passed) = first::survey(inputs, options.slowest);
@@ -119,7 +140,7 @@ fn requests(inputs: &Inputs, options: &Options) -> String {
             inputs.observer.note(missing);
         }
     }
-    let report = Report {
+    format(&Report {
         source,
         begin,
         screen: options.screen,
@@ -135,10 +156,5 @@ fn requests(inputs: &Inputs, options: &Options) -> String {
         absences: report::absences(source, &second),
         left_out,
         lines,
-    };
-    if options.as_json {
-        json::json(&report)
-    } else {
-        text::text(&report)
-    }
+    })
 }

@@ -4,18 +4,22 @@
 mod slow;
 
 use std::os::unix::fs::MetadataExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use capture_recorder::{Folder, Kernel, Limits, Objects, Parts, Rings, check_room};
 use clap::Args;
 use console::messages::note;
+use console::output::{self, Output};
 use console::terminal;
 use doctor::rights;
 use errors::usage;
+use live_objects::ObjectSources;
 use live_objects::probes::RING_BYTES;
+use observer::Observer;
 use process_selector::{ProcessCount, Role, check_process};
 use text::shell;
+use timeline::inputs::Inputs;
 use trace_source::cpus;
 
 use crate::args::process::ProcessArgs;
@@ -53,6 +57,12 @@ pub(crate) struct CaptureArgs {
     /// are lost and counted.
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..=1024))]
     buffer: Option<u32>,
+
+    /// Do not read the capture at its end to name the causes of slow requests
+    ///
+    /// Reading takes CPU time in proportion to the number of records.
+    #[arg(long, conflicts_with = "slow")]
+    no_verdict: bool,
 
     #[command(flatten)]
     slow: SlowArgs,
@@ -172,6 +182,7 @@ pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
         after: args.duration,
         max_bytes: args.max_bytes.or_else(|| most_bytes(&folder)),
     };
+    let has_trace = rings.is_some();
     let parts = Parts {
         rings,
         kernel,
@@ -181,12 +192,51 @@ pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
     if let Err(error) = folder.hand_over() {
         note(&format!("the capture remains root's: {error}"));
     }
-    done?;
+    let bytes = done?;
+    if has_trace && !args.no_verdict {
+        print_verdict(folder.path(), bytes, &args.specs, &observer)?;
+    }
     note(&format!(
         "next: dptrace report {}",
         shell::word(folder.path())
     ));
     Ok(())
+}
+
+/// Size of a capture, in bytes, up to which it is read at its end: that takes some seconds.
+const MAX_READ_BYTES: u64 = 256_000_000;
+
+/// Prints the sentences with which the capture's report begins. A capture that can't be read is a
+/// capture all the same.
+fn print_verdict(
+    folder: &Path,
+    bytes: u64,
+    specs: &SpecArgs,
+    observer: &Observer,
+) -> anyhow::Result<()> {
+    if bytes > MAX_READ_BYTES {
+        let limit = screen::size(MAX_READ_BYTES);
+        note(&format!(
+            "the capture has more than {limit}, so it is not read now to name the causes of slow \
+             requests"
+        ));
+        return Ok(());
+    }
+    let own_specs = specs.files().map(|(_, path)| path.to_owned());
+    let objects = ObjectSources::new(Vec::new(), false, own_specs.collect());
+    let inputs = match Inputs::open(folder, &objects, &[], observer) {
+        Ok(inputs) => inputs,
+        Err(error) => {
+            note(&format!(
+                "the causes of slow requests are not known: {error:#}"
+            ));
+            return Ok(());
+        }
+    };
+    let mut output = Output::open(None)?;
+    let sentences = timeline::verdict_sentences(&inputs, output::screen(None));
+    output.buffer.extend_from_slice(sentences.as_bytes());
+    Ok(output.finish()?)
 }
 
 /// Default size of the ring of kernel events, in MiB: a file takes them at the disk's pace.

@@ -70,7 +70,7 @@ impl Limits {
     }
 }
 
-/// Captures until a stop condition, and reports the result.
+/// Captures until a stop condition, and reports the result. Returns the size of the files in bytes.
 pub fn record(
     parts: Parts,
     (folder, mut meta): (&Folder, Meta),
@@ -78,7 +78,7 @@ pub fn record(
     limits: Limits,
     place: &Placement,
     observer: &Observer,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<u64> {
     describe(&parts, &mut meta);
     // It is written first, so that an interrupted folder still is a capture.
     folder.write_meta(&meta)?;
@@ -123,6 +123,7 @@ pub fn record(
     } else {
         why
     };
+    let bytes = end.bytes;
     meta.end = Some(CaptureSummary {
         why: why.clone(),
         ..end
@@ -130,7 +131,7 @@ pub fn record(
     drop(reserve);
     write_end(folder, &mut meta, &marks)?;
     summary::report(&why, &meta, &pressure, folder, observer);
-    failure.map_or(Ok(()), |error| {
+    failure.map_or(Ok(bytes), |error| {
         Err(error.context(format!(
             "writing into {} failed; what was written is readable",
             printable(folder.path())

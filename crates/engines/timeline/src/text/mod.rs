@@ -32,13 +32,19 @@ const MAX_WATERFALLS: usize = 3;
 
 /// Formats the report.
 pub fn text(report: &Report<'_>) -> String {
-    let page = Page {
-        source: report.source,
-        begin: report.begin,
-        screen: report.screen,
-        text: String::new(),
-    };
-    page.write(report)
+    let mut page = Page::new(report);
+    page.write(report);
+    page.text
+}
+
+/// Formats its sentences on the causes of slow requests.
+pub fn verdict_sentences(report: &Report<'_>) -> String {
+    let mut page = Page::new(report);
+    if let Some(sentence) = &report.still_open {
+        page.wrapped(sentence, "");
+    }
+    page.sentences(report.whole_verdicts(), "");
+    page.text
 }
 
 /// Formats one request with its stages; `label` names it, and times count from `begin`.
@@ -66,15 +72,23 @@ struct Page<'a> {
     text: String,
 }
 
-impl Page<'_> {
+impl<'a> Page<'a> {
+    fn new(report: &Report<'a>) -> Self {
+        Self {
+            source: report.source,
+            begin: report.begin,
+            screen: report.screen,
+            text: String::new(),
+        }
+    }
+
     /// Writes the first verdict and the table, then what else there is to know: who reads the first
     /// lines only has the answer.
-    fn write(mut self, report: &Report<'_>) -> String {
+    fn write(&mut self, report: &Report<'_>) {
         if let Some(sentence) = &report.still_open {
             self.wrapped(sentence, "");
         }
-        let whole = report.verdicts.iter().filter(|it| !it.subject.is_part);
-        if let Some(verdict) = whole.clone().next() {
+        if let Some(verdict) = report.whole_verdicts().next() {
             self.wrapped(&verdict.sentence(self.source), "");
         }
         let slowest = listed(report);
@@ -85,7 +99,7 @@ impl Page<'_> {
         let before = self.text.len();
         self.text.push('\n');
         let begin = self.text.len();
-        self.sentences(whole.skip(1));
+        self.sentences(report.whole_verdicts().skip(1), ": see the summary below");
         for sentence in report.absences.iter().chain(&report.left_out) {
             self.wrapped(sentence, "");
         }
@@ -95,7 +109,6 @@ impl Page<'_> {
         }
         self.waterfalls(report, slowest, &same);
         self.summary(&report.verdicts);
-        self.text
     }
 
     /// Adds the command that finds the sender of the signals that stopped threads: a capture has no
@@ -160,8 +173,12 @@ impl Page<'_> {
         }
     }
 
-    /// Adds the sentences of these verdicts.
-    fn sentences<'b>(&mut self, mut verdicts: impl Iterator<Item = &'b Verdict<'b>>) {
+    /// Adds the sentences of these verdicts; `elsewhere` says where further ones are.
+    fn sentences<'b>(
+        &mut self,
+        mut verdicts: impl Iterator<Item = &'b Verdict<'b>>,
+        elsewhere: &str,
+    ) {
         for verdict in verdicts.by_ref().take(MAX_SENTENCES - 1) {
             let sentence = verdict.sentence(self.source);
             self.wrapped(&sentence, "");
@@ -172,7 +189,7 @@ impl Page<'_> {
                 counted(left as u64, "more group"),
                 if left == 1 { "is" } else { "are" },
             );
-            let line = format!("and {groups}, which {are} faster: see the summary below");
+            let line = format!("and {groups}, which {are} faster{elsewhere}");
             self.line(&line);
         }
     }

@@ -260,3 +260,31 @@ fn all_parts_of_a_capture_end_at_the_requested_time() {
     assert!(reader.has_last_events() && reader.last() == Some(BootNanos(end)));
     target.process.signal("TERM");
 }
+
+#[test]
+fn a_capture_ends_with_the_first_sentences_of_its_report() {
+    let Some(_guard) = kernel() else { return };
+    let mut target = Target::start(&["--rate", "2000", "--for", "1m"]);
+    target.go();
+    let printed = |command: &mut Command| {
+        let done = command.stdout(Stdio::piped()).output().expect("it runs");
+        let stderr = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert!(done.status.success(), "{stderr}");
+        (String::from_utf8(done.stdout).expect("UTF-8"), stderr)
+    };
+    let (_temp, dir) = temp();
+    let options = ["--for", "300ms"];
+    let (verdict, _) = printed(&mut capture(&target.pid(), &dir, &options));
+    assert!(verdict.contains("slowest"), "{verdict}");
+    let mut command = testkit::command(PROGRAM);
+    let (report, _) = printed(command.arg("report").arg(&dir).env("NO_COLOR", "1"));
+    let first = verdict.lines().next().expect("a line");
+    assert!(report.starts_with(first), "{verdict}\nreport: {report}");
+
+    let (_temp, dir) = temp();
+    let options = ["--for", "300ms", "--no-verdict"];
+    let (verdict, messages) = printed(&mut capture(&target.pid(), &dir, &options));
+    assert_eq!(verdict, "");
+    assert!(messages.contains("next: dptrace report"), "{messages}");
+    target.process.signal("TERM");
+}
