@@ -23,10 +23,11 @@ Examples:
   PostgreSQL: the slow queries     dptrace run pg-queries -p postgres --children
   ... who holds the lock           dptrace run pg-waits -p postgres --children
   calls of a library's functions   dptrace run libcalls libz -p PID
-  an SPDK trace: slow connections  dptrace latency --summary FILE
-  slow requests of an SPDK target  dptrace capture -p PID --slow 2ms
-  ... explained                    dptrace report CAPTURE
+  a slow SPDK target, and why      dptrace capture -p PID --for 3s
+  ... slow once an hour            dptrace capture -p PID --slow 2ms
+  ... each slow request            dptrace report CAPTURE
   ... as one page for a browser    dptrace report CAPTURE -o report.html
+  an SPDK trace: slow connections  dptrace latency --summary FILE
 ";
 
 /// Commands of the help, by the user's question.

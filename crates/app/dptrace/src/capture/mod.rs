@@ -89,9 +89,9 @@ const EXAMPLES: &str = "\
 A capture holds seconds or minutes of an SPDK trace, whose rings hold only milliseconds; what the \
 kernel did with the process's threads meanwhile (switches, wake-ups, interrupts, system calls); \
 and the process's objects. It ends after the time of --for, on SIGINT or SIGTERM, or when the \
-process ends. Whatever can't be captured is reported, and the rest is captured. A capture cut \
-short by kill -9 or a full disk is readable up to that point. Captures can be read on any machine, \
-without special rights.
+process ends, and then prints the causes of slow requests. Whatever can't be captured is reported, \
+and the rest is captured. A capture cut short by kill -9 or a full disk is readable up to that \
+point. Captures can be read on any machine, without special rights.
 
 With --slow, nothing is written until a request was slow: the last moments are kept in memory. A \
 capture then reaches from before the request until a little after its end, and a line says when it \
@@ -103,7 +103,7 @@ Examples:
   dptrace capture -p nvmf_tgt --for 3s
   dptrace capture -p nvmf_tgt --slow 500us
   dptrace capture -p PID --slow 2ms --before 20ms -o DIR --keep 100
-  dptrace report CAPTURE                            explain the slow requests
+  dptrace report CAPTURE                            explain each slow request
   dptrace trace -i CAPTURE --info                   what was captured";
 
 const ROLE: Role = Role {
