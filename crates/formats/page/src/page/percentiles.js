@@ -45,7 +45,7 @@ const percentiles = (() => {
       ? `${group.unfinished} had not ended with the trace: their stages count, their whole does not.` : "";
     [...body.rows].forEach((cells, n) => {
       const stage = group.stages[n];
-      cells.cells[2].textContent = stage && sum > 0 ? `${(100 * stage[1].mean * stage[1].n / sum).toFixed(1)}%` : "";
+      cells.cells[2].textContent = stage && sum > 0 ? percent(stage[1].mean * stage[1].n / sum, 1) : "";
     });
   }
 
