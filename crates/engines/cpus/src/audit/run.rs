@@ -310,8 +310,33 @@ fn watch(
 #[cfg(test)]
 mod tests {
     use crate::audit::layout::Key;
+    use crate::audit::summary::tests::{no_report, thread};
 
     use super::*;
+
+    #[test]
+    fn notes_do_not_repeat_or_contradict_the_report() {
+        let chosen_by = BusyThread {
+            pid: 7,
+            tid: 8,
+            name: b"reactor_0".to_vec(),
+            cpu: 0,
+            ran: 0,
+        };
+        let mut report = no_report();
+        let note = |report: &CpuReport| chosen_note(&chosen_by, std::slice::from_ref(report));
+        assert!(note(&report).is_some_and(|note| note.contains("reactor_0 [8] was on it")));
+        report.poller = Some(thread(8, 7));
+        assert_eq!(note(&report), None);
+        assert_eq!(own_note(&[no_report()]), None);
+        report.intruders = vec![Intruder {
+            name: format!("{} [9]", screen::DPTRACE_ITSELF),
+            total: 1_500_000,
+            ..thread(9, 9)
+        }];
+        let note = own_note(&[report]).expect("it took time");
+        assert!(note.contains("took 1.50 ms of CPU 0, "), "{note}");
+    }
 
     #[test]
     fn dropped_intrusions_are_counted_by_cpu() {

@@ -113,12 +113,12 @@ pub(super) fn safe(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::audit::layout::CLASSES;
     use crate::audit::model::ThreadFacts;
 
-    fn thread(tid: u32, pid: u32) -> Intruder {
+    pub(in crate::audit) fn thread(tid: u32, pid: u32) -> Intruder {
         Intruder {
             kind: "thread",
             name: format!("t [{tid}]"),
@@ -137,7 +137,7 @@ mod tests {
         }
     }
 
-    fn no_report() -> CpuReport {
+    pub(in crate::audit) fn no_report() -> CpuReport {
         CpuReport {
             cpu: 0,
             window: 1,
