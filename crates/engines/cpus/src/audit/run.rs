@@ -86,12 +86,11 @@ impl Plan {
     /// Finds the CPUs of the subject, or of the pollers of its processes or of all; keeps the
     /// calling thread off them; and reads the facts of this kernel that the programs need.
     pub fn make(subject: &Subject) -> anyhow::Result<Self> {
-        let (cpus, chosen_by) = match &subject.cpus {
-            Some(cpus) => (cpus.iter().collect(), Vec::new()),
-            None => {
-                let pollers = pollers(&subject.pids);
-                (cpus_of(&pollers, subject)?, pollers)
-            }
+        let (cpus, chosen_by) = if let Some(cpus) = &subject.cpus {
+            (cpus.iter().collect(), Vec::new())
+        } else {
+            let pollers = pollers(&subject.pids);
+            (cpus_of(&pollers, subject)?, pollers)
         };
         Ok(Self {
             has_no_room: !keep_off(&cpus),
