@@ -127,11 +127,9 @@ impl Reading {
     }
 }
 
-/// Formats the part that is done, rounded down, and never more than all: an expected number may be
-/// wrong.
+/// Formats the part that is done, never more than all: an expected number may be wrong.
 pub fn percent(done: u64, all: u64) -> String {
-    let hundredths = u128::from(done).saturating_mul(100) / u128::from(all.max(1).max(done));
-    screen::percent(hundredths as f64 / 100.0, 0)
+    screen::percent(screen::share(done, all.max(done)), 0)
 }
 
 #[cfg(test)]
@@ -146,7 +144,7 @@ mod tests {
             percent(999, 1000),
             percent(12, 10),
         ];
-        assert_eq!(parts, ["0%", "43%", "99%", "100%"]);
+        assert_eq!(parts, ["0%", "43%", ">99%", "100%"]);
         assert_eq!(percent(u64::MAX, u64::MAX), "100%");
     }
 }

@@ -17,7 +17,7 @@ use anstream::stream::RawStream;
 
 pub use anstyle::Style;
 pub use caps::{Colours, TerminalCaps};
-pub use numbers::{counted, grouped, percent, share, size, time};
+pub use numbers::{counted, grouped, percent, plural, share, size, time, times};
 pub use style::{GOOD, HEAD, LARGEST, NAME, QUIET, StyledText, WARN, WRONG};
 pub use text::{
     columns, cut, join_paragraphs, join_some, pad, pad_left, shorten, wrap, wrap_message,

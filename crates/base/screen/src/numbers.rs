@@ -5,6 +5,20 @@ pub fn counted(count: u64, thing: &str) -> String {
     format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
 }
 
+/// Formats a number of times: `once`, `2 times`.
+pub fn times(count: u64) -> String {
+    if count == 1 {
+        "once".to_owned()
+    } else {
+        counted(count, "time")
+    }
+}
+
+/// Returns the word for one thing or the word for another number of them: `is`, `are`.
+pub fn plural<'a>(count: u64, one: &'a str, many: &'a str) -> &'a str {
+    if count == 1 { one } else { many }
+}
+
 /// Formats a number with a comma between thousands: `12,345`.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
@@ -44,9 +58,18 @@ pub fn share(part: u64, whole: u64) -> f64 {
     }
 }
 
-/// Formats a share (0 to 1) with that number of decimals: `12%`.
+/// Formats a share (0 to 1) with that number of decimals, rounded: `34%`. Only nothing is `0%` and
+/// only all is `100%`; what lies between them is at least `<1%` and at most `>99%`.
 pub fn percent(share: f64, decimals: usize) -> String {
-    format!("{:.decimals$}%", share * 100.0)
+    let percent = share * 100.0;
+    let step = (0..decimals).fold(1.0, |step, _| step / 10.0);
+    if share > 0.0 && percent <= step / 2.0 {
+        format!("<{step:.decimals$}%")
+    } else if share < 1.0 && percent >= 100.0 - step / 2.0 {
+        format!(">{:.decimals$}%", 100.0 - step)
+    } else {
+        format!("{percent:.decimals$}%")
+    }
 }
 
 /// Formats a number of bytes: `3.4 MB`.
@@ -67,7 +90,13 @@ mod tests {
     fn numbers_are_easy_to_read() {
         let numbers = [0, 12, 1_234, 1_234_567].map(grouped);
         assert_eq!(numbers, ["0", "12", "1,234", "1,234,567"]);
-        let times = [
+        assert_eq!([0, 1, 2].map(times), ["0 times", "once", "2 times"]);
+        let texts = [0, 1, 2].map(|count| (counted(count, "event"), plural(count, "is", "are")));
+        assert_eq!(
+            texts.map(|(events, are)| format!("{events} {are}")),
+            ["0 events are", "1 event is", "2 events are"]
+        );
+        let lengths = [
             7,
             1_500,
             45_960,
@@ -79,13 +108,31 @@ mod tests {
         let texts = [
             "7 ns", "1.50 us", "46.0 us", "1.00 ms", "46.0 ms", "1.50 s", "12000 s",
         ];
-        assert_eq!(times.map(time), texts);
+        assert_eq!(lengths.map(time), texts);
         assert_eq!((share(1, 4), share(1, 0)), (0.25, 0.0));
         assert_eq!(
             [percent(0.125, 0), percent(0.125, 1), percent(0.0, 0)],
             ["12%", "12.5%", "0%"]
         );
+        let seen = [share(20, 59), share(1, 59), share(58, 59)];
+        assert_eq!(seen.map(|it| percent(it, 0)), ["34%", "2%", "98%"]);
         let sizes = [1, 999, 3_400, 3_400_000, 3_400_000_000].map(size);
         assert_eq!(sizes, ["1 byte", "999 bytes", "3.4 kB", "3.4 MB", "3.4 GB"]);
+    }
+
+    #[test]
+    fn only_nothing_is_0_percent_and_only_all_is_100() {
+        let texts =
+            |parts: [u64; 6], decimals| parts.map(|part| percent(share(part, 1_000_000), decimals));
+        assert_eq!(
+            texts([0, 1, 5_001, 994_999, 999_999, 1_000_000], 0),
+            ["0%", "<1%", "1%", "99%", ">99%", "100%"]
+        );
+        assert_eq!(
+            texts([0, 1, 501, 999_499, 999_999, 1_000_000], 1),
+            ["0.0%", "<0.1%", "0.1%", "99.9%", ">99.9%", "100.0%"]
+        );
+        // More than one CPU, or a change.
+        assert_eq!([percent(1.004, 0), percent(2.5, 0)], ["100%", "250%"]);
     }
 }

@@ -71,7 +71,7 @@ pub(crate) fn report(
     if end.events_late > 0 {
         let events = counted(end.events_late, "event");
         observer.note(&format!(
-            "{events} of the kernel arrived out of order: readers sort them"
+            "{events} of the kernel arrived out of order: readers sort by time"
         ));
     }
     if end.events_lost > 0 {

@@ -19,12 +19,12 @@ const COMMANDS: [Needs; 7] = [
         used: &[],
     },
     Needs {
-        commands: "timeline, report",
+        commands: "report",
         required: &[],
         used: &[],
     },
     Needs {
-        commands: "capture, watch",
+        commands: "capture [--slow]",
         // Without the kernel's events they have the trace.
         required: &[],
         used: &[
@@ -93,7 +93,7 @@ pub fn is_required(check: &str) -> bool {
 
 /// Names the commands among `record` and `run` that cannot work: `record`, `run`, or `record and
 /// run`.
-pub fn unusable_commands(findings: &[Finding]) -> Option<String> {
+pub(crate) fn unusable_commands(findings: &[Finding]) -> Option<String> {
     let lacks = |name: &&str| {
         findings
             .iter()
@@ -104,6 +104,19 @@ pub fn unusable_commands(findings: &[Finding]) -> Option<String> {
         .map(|(name, _)| name)
         .collect();
     (!names.is_empty()).then(|| names.join(" and "))
+}
+
+/// Describes what the commands among `record` and `run` that cannot work lack.
+pub fn unusable(findings: &[Finding]) -> Option<String> {
+    let commands = unusable_commands(findings)?;
+    let lack = if commands.contains(' ') {
+        "lack"
+    } else {
+        "lacks"
+    };
+    let lacking = findings.iter().filter(|it| it.stops_us());
+    let lacking: Vec<&str> = lacking.map(|it| it.check.name).collect();
+    Some(format!("{commands} {lack} {}", lacking.join(", ")))
 }
 
 /// State of a command.

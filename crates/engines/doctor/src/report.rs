@@ -106,8 +106,23 @@ const NAME_AT: usize = 11;
 const NARROW_NAME: usize = 26;
 
 impl Report<'_> {
+    /// Writes the verdict, the state of each command, and either each check or where to see them.
+    pub fn text(&self, is_verbose: bool, to: &mut impl Write) -> io::Result<()> {
+        self.verdict(to)?;
+        if is_verbose {
+            return self.checks(to);
+        }
+        let is_whole = self.findings.iter().all(|it| it.answer.is_yes());
+        let what = if is_whole {
+            "Each check"
+        } else {
+            "Each check, and how to get what is missing"
+        };
+        writeln!(to, "{what}: dptrace doctor -v")
+    }
+
     /// Writes the verdict, and the state of each command.
-    pub fn verdict(&self, to: &mut impl Write) -> io::Result<()> {
+    fn verdict(&self, to: &mut impl Write) -> io::Result<()> {
         let (can, style) = match commands::unusable_commands(self.findings) {
             None => ("record and run can".to_owned(), GOOD),
             Some(commands) => (format!("{commands} cannot"), WRONG),
@@ -140,7 +155,7 @@ impl Report<'_> {
     }
 
     /// Writes each check.
-    pub fn checks(&self, to: &mut impl Write) -> io::Result<()> {
+    fn checks(&self, to: &mut impl Write) -> io::Result<()> {
         let longest = self
             .findings
             .iter()

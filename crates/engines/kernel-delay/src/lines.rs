@@ -49,8 +49,9 @@ pub fn sums(to: &mut impl Write, screen: Screen, sums: &[ProcessSum], all: bool)
         writeln!(to, "{}", screen.cut(line))?;
     }
     if shown < processes.len() {
-        let left = processes.len() - shown;
-        writeln!(to, "{left} more processes (--all shows each)")?;
+        let left = (processes.len() - shown) as u64;
+        let processes = screen::plural(left, "process", "processes");
+        writeln!(to, "{left} more {processes} (--all shows each)")?;
     }
     writeln!(to, "{}", screen.cut(sum))
 }

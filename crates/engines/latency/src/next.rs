@@ -12,7 +12,12 @@ use super::stages::{Latencies, Times};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum NextStep {
     /// Process that writes it, and can be captured.
-    Live(u32),
+    Live {
+        /// Process id.
+        pid: u32,
+        /// Advice to name the process, if the file was named.
+        advice: Option<String>,
+    },
     /// Capture with the kernel's events.
     Capture(PathBuf),
     /// Neither: the kernel's events are gone.
@@ -32,9 +37,15 @@ impl NextStep {
         match (path, loaded.capture.as_deref()) {
             (Some(path), Some(meta)) if meta.captured.kernel => Self::Capture(path),
             // The tick rate is measured only while somebody writes the trace.
-            (Some(path), None) if loaded.measured.is_some() => process
-                .or_else(|| Application::find(&path).pids().next())
-                .map_or(Self::Nothing, Self::Live),
+            (Some(path), None) if loaded.measured.is_some() => {
+                if let Some(pid) = process {
+                    return Self::Live { pid, advice: None };
+                }
+                let application = Application::find(&path);
+                let pid = application.pids().next();
+                let advice = application.advice();
+                pid.map_or(Self::Nothing, |pid| Self::Live { pid, advice })
+            }
             _ => Self::Nothing,
         }
     }
@@ -52,10 +63,26 @@ impl NextStep {
             .map(|command| format!("who delayed the slow requests: {command}"))
     }
 
+    /// Returns the advice to name the process in place of its trace, if a group has an address in
+    /// place of a name.
+    pub fn names(&self, latencies: &Latencies) -> Option<String> {
+        let mut groups = latencies
+            .subjects
+            .iter()
+            .flat_map(|(subject, _)| &subject.group)
+            .flatten();
+        match self {
+            Self::Live { advice, .. } if groups.any(|name| requests::is_unnamed(name)) => {
+                advice.clone()
+            }
+            _ => None,
+        }
+    }
+
     /// Returns the command that shows what the kernel did, if there is one.
     pub fn command(&self) -> Option<String> {
         match self {
-            Self::Live(pid) => Some(format!(
+            Self::Live { pid, .. } => Some(format!(
                 "dptrace capture -p {pid} --for 3s, and then dptrace report on the folder that it writes"
             )),
             Self::Capture(path) => Some(format!("dptrace report {}", shell::word(path))),

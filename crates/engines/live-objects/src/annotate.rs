@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use objects::{Annotator, BrokenLine, Lifetimes, ObjectSpec};
 use observer::Observer;
-use screen::counted;
+use screen::{counted, plural};
 use spdk_trace::TpointTable;
 
 /// Limit on the broken lines of a recording that are reported one by one.
@@ -101,33 +101,45 @@ pub fn report_unwitnessed(annotator: &Annotator, tpoints: &TpointTable, observer
              {}, which {} not enabled, the trace does not show whether the address belonged to \
              another connection before",
             disabled.join(" and "),
-            if disabled.len() == 1 { "is" } else { "are" }
+            plural(disabled.len() as u64, "is", "are")
         ));
     }
 }
 
 /// Describes the use of the known connections, and the remedy for the others.
 fn named(known: usize, all: usize, is_live: bool) -> String {
+    let count = known as u64;
     let found = if is_live {
-        "were found in the process"
+        format!("{} found in the process", plural(count, "was", "were"))
     } else {
-        "are in the recording"
+        format!("{} in the recording", plural(count, "is", "are"))
     };
     let usable = "fields such as qpair.hostnqn work for them (--by, --where)";
     if known == all {
-        return format!("all {all} connections of this trace {found}: {usable}");
+        let connections = match all {
+            1 => "the only connection".to_owned(),
+            _ => format!("all {all} connections"),
+        };
+        return format!("{connections} of this trace {found}: {usable}");
     }
+    let left = (all - known) as u64;
     let others = if is_live {
-        "have ended or can't be identified for certain"
+        format!(
+            "{left} {} ended or can't be identified for certain",
+            plural(left, "has", "have")
+        )
     } else {
-        "are not, or can't be identified for certain"
+        format!(
+            "{left} {} not, or can't be identified for certain",
+            plural(left, "is", "are")
+        )
     };
+    let they = plural(left, "it has", "they have");
     let advice = "To name all of them, start dptrace record -p PID before they connect, and give \
                   its file with -b";
     format!(
-        "{known} of the {all} connections of this trace {found}: {usable}. The other {} {others}: \
-         they have only the details in the trace. {advice}",
-        all - known
+        "{known} of the {all} connections of this trace {found}: {usable}. The other {others}: \
+         {they} only the details in the trace. {advice}"
     )
 }
 
@@ -149,7 +161,8 @@ fn report(
         .checked_sub(MAX_REPORTED_LINES)
         .filter(|&more| more > 0)
     {
-        observer.note(&format!("{name}: {more} more broken lines left out"));
+        let lines = counted(more as u64, "more broken line");
+        observer.note(&format!("{name}: {lines} left out"));
     }
     if lifetimes.all().is_empty() {
         let begins: BTreeSet<_> = specs
@@ -169,7 +182,7 @@ fn report(
     }
     if lifetimes.orphans > 0 {
         let hits = counted(lifetimes.orphans, "hit");
-        let are = if lifetimes.orphans == 1 { "is" } else { "are" };
+        let are = plural(lifetimes.orphans, "is", "are");
         observer.note(&format!(
             "{name}: {hits} of objects from before the recording began {are} left out"
         ));

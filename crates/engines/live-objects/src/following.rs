@@ -10,7 +10,7 @@ use bpf_session::Features;
 use host::Files;
 use objects::{Annotator, ObjectSpec, ProbeRequest};
 use observer::Observer;
-use screen::counted;
+use screen::{counted, plural};
 use spdk_trace::{CapturedTrace, Owners, Problem, RawTrace, Record, TickRate, Ticks, TpointTable};
 use trace_source::{FileSource, HOLD_TIME};
 
@@ -240,16 +240,21 @@ impl Objects {
             .for_each(|annotator| report_named(annotator, without_pointers, false, true, observer));
         let Self::Live(live) = self else { return };
         let UnknownCounts { read, shown } = live.unknown;
-        let which = "point to objects that can't be identified for certain";
+        let points = |count: u64| {
+            let point = plural(count, "points", "point");
+            format!("{point} to objects that can't be identified for certain")
+        };
         if shown > 0 {
             observer.note(&format!(
-                "{shown} of the records shown {which}: these are printed as pointers"
+                "{shown} of the records shown {}: such objects are printed as pointers",
+                points(shown)
             ));
         }
-        if read > shown {
+        if let hidden @ 1.. = read.saturating_sub(shown) {
             observer.note(&format!(
-                "{} of the records not shown {which}: they meet no conditions on objects",
-                read - shown
+                "{hidden} of the records not shown {}, and so {} no conditions on objects",
+                points(hidden),
+                plural(hidden, "meets", "meet")
             ));
         }
     }

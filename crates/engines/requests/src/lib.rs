@@ -11,7 +11,7 @@ mod tracker;
 mod unknown;
 
 pub use excluded::{Excluded, Queues};
-pub use reused::{AddressHistory, is_numbered};
+pub use reused::{AddressHistory, is_numbered, is_unnamed};
 pub use states::{Ending, is_host_request};
 pub use tracker::{AtEnd, ObjectTracker, Outcome, Step, TrackedObject};
 pub use unknown::{KnownObjects, known_of};

@@ -152,6 +152,11 @@ fn address(text: &str) -> Option<u64> {
     u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
 }
 
+/// Returns whether the text is an address in place of a name, with or without such a number.
+pub fn is_unnamed(text: &str) -> bool {
+    address(text).is_some() || is_numbered(text)
+}
+
 /// Returns whether the text is an address with the number of one of several objects.
 pub fn is_numbered(text: &str) -> bool {
     text.split_once(" #")

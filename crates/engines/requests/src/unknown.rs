@@ -91,6 +91,11 @@ impl KnownObjects<'_> {
             .any(|owner| OwnerProperties::parse(owner).get(property).is_some())
     }
 
+    /// Returns whether connections have names: those of a recording, or their descriptions.
+    pub fn names_connections(&self) -> bool {
+        self.has_recording || self.is_of_an_owner("peer")
+    }
+
     fn missing_owner_reason(&self, property: &str) -> Option<String> {
         if !self.has_owners {
             return Some(

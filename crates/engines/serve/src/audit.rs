@@ -88,9 +88,10 @@ impl Auditor {
         state.looked = Some(Instant::now());
         if found.len() > self.most && !std::mem::replace(&mut state.is_full, true) {
             self.shared.observer.note(&format!(
-                "{} CPUs have pollers: {} of them are audited (--cpus)",
+                "{} CPUs have pollers: {} of them {} audited (--cpus)",
                 found.len(),
-                self.most
+                self.most,
+                screen::plural(self.most as u64, "is", "are")
             ));
         }
         let cpus: BTreeSet<u32> = found.into_iter().take(self.most).collect();

@@ -94,14 +94,15 @@ pub struct Options {
 
 fn note_limits(limits: &Limits, observer: &Observer) {
     observer.note(&format!(
-        "limits: {} series, {} connections, {} of them with stages, {} threads, {} CPUs, {} \
-         processes, {CLIENTS} clients at a time; series idle for {} s are forgotten",
+        "limits: {} series, {}, {} of them with stages, {}, {}, {} {}, {CLIENTS} clients at a \
+         time; series idle for {} s are forgotten",
         limits.series(),
-        limits.connections,
+        screen::counted(limits.connections as u64, "connection"),
         limits.with_stages,
-        limits.threads,
-        limits.cpus,
+        screen::counted(limits.threads as u64, "thread"),
+        screen::counted(limits.cpus as u64, "CPU"),
         limits.targets,
+        screen::plural(limits.targets as u64, "process", "processes"),
         limits.forget
     ));
 }

@@ -3,7 +3,7 @@
 use observer::Observer;
 use requests::Excluded;
 use scene::OmittedCounts;
-use screen::{counted, time};
+use screen::{counted, plural, time};
 
 use super::first::FirstPass;
 use super::pass::PassStats;
@@ -30,7 +30,8 @@ pub fn notes(source: &Source, passed: &PassStats) -> Vec<String> {
     if passed.lost > 0 {
         let events = counted(passed.lost, "event");
         notes.push(format!(
-            "{events} of the kernel were lost: these times are unknown and blamed on nobody"
+            "{events} of the kernel {} lost: these times are unknown and blamed on nobody",
+            plural(passed.lost, "was", "were")
         ));
     }
     let late = source
@@ -40,7 +41,9 @@ pub fn notes(source: &Source, passed: &PassStats) -> Vec<String> {
     if late > 0 {
         let events = counted(late, "event");
         notes.push(format!(
-            "{events} of the kernel were written out of order, and are sorted"
+            "{events} of the kernel {} written out of order, and {} sorted",
+            plural(late, "was", "were"),
+            plural(late, "is", "are")
         ));
     }
     if let Some(cut) = &passed.cut {
@@ -136,12 +139,35 @@ const TOO_MANY_GROUPS: &str = "in no table, because there are too many groups: u
 /// is 0 if the total is unknown.
 fn left(count: u64, all: u64, which: &str, what: &str) -> Option<String> {
     let are = if count == 1 { "is" } else { "are" };
-    let requests = match count.saturating_mul(100).checked_div(all) {
-        Some(hundredths) if hundredths > 0 => {
-            let share = screen::percent(hundredths as f64 / 100.0, 0);
-            format!("{count} of {} ({share})", counted(all, "request"))
-        }
-        _ => counted(count, "request"),
+    let requests = if all > 0 && count.saturating_mul(100) >= all {
+        let share = screen::percent(screen::share(count, all), 0);
+        format!("{count} of {} ({share})", counted(all, "request"))
+    } else {
+        counted(count, "request")
     };
     (count > 0).then(|| format!("{requests}{which} {are} {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_rounded_and_verbs_agree() {
+        let said = |count, all| left(count, all, "", "left out");
+        assert_eq!(
+            said(20, 59).as_deref(),
+            Some("20 of 59 requests (34%) are left out")
+        );
+        assert_eq!(
+            said(1, 1_000).as_deref(),
+            Some("1 request is left out"),
+            "a small share is not shown"
+        );
+        assert_eq!(
+            said(999, 1_000).as_deref(),
+            Some("999 of 1000 requests (>99%) are left out")
+        );
+        assert_eq!(said(0, 59), None);
+    }
 }

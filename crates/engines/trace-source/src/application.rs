@@ -69,6 +69,17 @@ impl Application {
         self.processes.iter().map(|process| process.pid)
     }
 
+    /// Returns the advice to name the process that writes a live trace, for a trace that names no
+    /// connections.
+    pub fn advice(&self) -> Option<String> {
+        self.pids().next().map(|pid| {
+            format!(
+                "the process that writes this trace knows the names of its connections, and which \
+                 of them are admin queues: to see both, use -p {pid} alone"
+            )
+        })
+    }
+
     /// Returns true if the writer can't be known, so that its end can't be seen.
     pub fn is_unknown(&self) -> bool {
         self.processes.is_empty() && self.blind

@@ -17,7 +17,8 @@ pub fn warn_problems(problems: &Problems, observer: &Observer) {
     }
     let more = problems.iter().skip(MAX_REPORTED_FINDINGS).count();
     if more > 0 {
-        observer.note(&format!("and {more} more such problems; --info lists all"));
+        let problems = screen::counted(more as u64, "more such problem");
+        observer.note(&format!("and {problems}; --info lists all"));
     }
 }
 

@@ -309,14 +309,16 @@ pub fn report(totals: &Totals, observer: &Observer) {
     if let (times @ 1.., nanos) = totals.away {
         observer.note(&format!(
             "threads that write rings were away {} ({} in all): requests that arrived meanwhile waited unread, and no record shows it",
-            if times == 1 { "once".to_owned() } else { counted(times, "time") },
+            screen::times(times),
             screen::time(nanos)
         ));
     }
     if totals.unsure > 0 {
         observer.note(&format!(
-            "{} that look slow are not counted: slots were lost meanwhile, so that two requests may look like one",
-            counted(totals.unsure, "request")
+            "{} that {} slow {} not counted: slots were lost meanwhile, so that two requests may look like one",
+            counted(totals.unsure, "request"),
+            screen::plural(totals.unsure, "looks", "look"),
+            screen::plural(totals.unsure, "is", "are")
         ));
     }
     if totals.slots_lost > 0 {

@@ -18,8 +18,7 @@ pub(crate) fn lost((least, most): TimeBounds) -> Option<String> {
 /// Formats a share in percent, with one digit after the point, so that a column of them is aligned.
 pub(crate) fn percent(part: u64, of: u64) -> String {
     match screen::share(part, of) {
-        0.0 => "0%".to_owned(),
-        share if share < 0.001 => format!("<{}", screen::percent(0.001, 1)),
+        0.0 => screen::percent(0.0, 0),
         share => screen::percent(share, 1),
     }
 }

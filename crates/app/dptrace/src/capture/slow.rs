@@ -37,7 +37,9 @@ pub(crate) struct SlowArgs {
     #[arg(long, value_name = "DURATION", default_value = "5ms", value_parser = ::text::duration::parse, requires = "slow")]
     before: Duration,
 
-    /// Minimum time between two captures
+    /// At most one capture in this time: 10s
+    ///
+    /// Slow requests that come sooner wait for it; the slowest of them gets the next capture.
     #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = ::text::duration::parse, requires = "slow")]
     every: Duration,
 

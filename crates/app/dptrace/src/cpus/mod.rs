@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 use console::interrupt::Interrupt;
-use console::messages::note;
+use console::messages::{hold_notes, note, print_notes};
 use console::output::Output;
 use console::terminal;
 use cpus::audit::Plan;
@@ -96,15 +96,18 @@ pub(crate) fn run(args: &CpusArgs) -> anyhow::Result<u8> {
 
 /// Audits the CPUs for the requested time, and prints the results.
 fn audit(args: &CpusArgs) -> anyhow::Result<()> {
-    let observer = terminal::observer();
-    let plan = Plan::make(&subject::for_audit(args)?, &observer)?;
+    // An error, such as on missing rights, is printed without notes on what did not begin.
+    hold_notes();
+    let plan = Plan::make(&subject::for_audit(args)?)?;
     Interrupt::catch()?;
-    let found = plan.run(args.duration, args.each, &observer)?;
+    let running = plan.start(args.each)?;
+    print_notes();
+    let found = running.run(args.duration, &terminal::observer())?;
     let mut output = Output::open(None)?;
     let printed = if args.json {
         found.json()
     } else {
-        found.text(args.summary)
+        found.text(args.summary, Screen::stdout())
     };
     write!(output.buffer, "{printed}")?;
     output.flush()?;

@@ -1,6 +1,5 @@
 //! `dptrace doctor`: the capabilities of this kernel and this user, and which commands need them.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -50,48 +49,16 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<()> {
         doctor::report::json(&findings, &mut output.buffer)?;
     } else {
         let release = system::kernel_release().unwrap_or_else(|| "of unknown release".into());
-        text(
-            args,
-            &Report {
-                findings: &findings,
-                release: &release,
-                screen: output::screen(path),
-            },
-            &mut output,
-        )?;
+        let report = Report {
+            findings: &findings,
+            release: &release,
+            screen: output::screen(path),
+        };
+        report.text(args.verbose, &mut output.buffer)?;
     }
     output.finish()?;
-    let lacking: Vec<&str> = findings
-        .iter()
-        .filter(|it| it.stops_us())
-        .map(|it| it.check.name)
-        .collect();
-    let Some(commands) = commands::unusable_commands(&findings) else {
-        return Ok(());
-    };
-    let lack = if commands.contains(' ') {
-        "lack"
-    } else {
-        "lacks"
-    };
-    Err(unsupported(format!(
-        "{commands} {lack} {}",
-        lacking.join(", ")
-    )))
-}
-
-fn text(args: &DoctorArgs, report: &Report<'_>, output: &mut Output) -> anyhow::Result<()> {
-    report.verdict(&mut output.buffer)?;
-    if args.verbose {
-        report.checks(&mut output.buffer)?;
-    } else {
-        let is_whole = report.findings.iter().all(|it| it.answer.is_yes());
-        let what = if is_whole {
-            "Each check"
-        } else {
-            "Each check, and how to get what is missing"
-        };
-        writeln!(output.buffer, "{what}: dptrace doctor -v")?;
+    match commands::unusable(&findings) {
+        None => Ok(()),
+        Some(why) => Err(unsupported(why)),
     }
-    Ok(())
 }

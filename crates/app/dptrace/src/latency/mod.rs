@@ -284,6 +284,7 @@ fn measure(
         .map(|silence| remarks::silent(silence, next))
         .collect();
     remarks.extend(remarks::remarks(&latencies, &names));
+    remarks.extend(next.names(&latencies));
     remarks.extend(next.explains(&latencies));
     Ok(Report {
         text: tables(args, &latencies, &names),

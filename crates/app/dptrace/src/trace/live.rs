@@ -6,6 +6,7 @@ use ::objects::ObjectSpec;
 use anyhow::Context as _;
 use bpf_session::POLL_INTERVAL;
 use console::interrupt::Interrupt;
+use console::messages::note;
 use console::output::Output;
 use console::terminal;
 use errors::usage;
@@ -98,6 +99,9 @@ pub(super) fn follow_file(
     let known = known_of(&follower, &specs, live.is_some() || annotator.is_some());
     known.warn_missing(filter.fields(), &terminal::observer());
     let application = Application::find(path);
+    if !known.names_connections() {
+        application.advice().iter().for_each(|text| note(text));
+    }
     // Must precede the start of any thread: threads inherit the affinity.
     let place = cpus::keep_off(application.pids().chain(live), &terminal::observer());
     place.give_way_for(args.duration);

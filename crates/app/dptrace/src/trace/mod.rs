@@ -5,7 +5,7 @@ mod follow;
 mod format;
 mod live;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ::objects::{Annotator, ObjectSpec};
@@ -18,7 +18,7 @@ use live_objects::with_owners;
 use records::{Filter, Head};
 use screen::Screen;
 use spdk_trace::{TickRate, Ticks, TpointTable};
-use trace_source::{LoadedTrace, Place, beside, info, nothing_read, warn_problems};
+use trace_source::{Application, LoadedTrace, Place, beside, info, nothing_read, warn_problems};
 use whole_file::Access;
 
 use crate::args::filter::FilterArgs;
@@ -142,7 +142,7 @@ pub(crate) fn run(args: &TraceArgs) -> anyhow::Result<()> {
         return dpdk::run(args, path);
     }
     mistaken::refuse(&place, args.objects.sources().recordings())?;
-    let access = place.access();
+    let (access, path) = (place.access(), place.path().map(Path::to_owned));
     let live = process.filter(|_| !args.info && !args.list_tpoints);
     let args = &TraceArgs {
         objects: args.objects.for_place(&place),
@@ -175,7 +175,7 @@ pub(crate) fn run(args: &TraceArgs) -> anyhow::Result<()> {
     if args.info || args.list_tpoints {
         return describe(args, &loaded, access);
     }
-    list_records(args, &loaded, access)
+    list_records(args, &loaded, access, path)
 }
 
 /// Prints the output of `--info` or `--list-tpoints`.
@@ -265,7 +265,12 @@ struct Resolved {
     filter: Filter,
 }
 
-fn list_records(args: &TraceArgs, loaded: &LoadedTrace, access: Access) -> anyhow::Result<()> {
+fn list_records(
+    args: &TraceArgs,
+    loaded: &LoadedTrace,
+    access: Access,
+    path: Option<PathBuf>,
+) -> anyhow::Result<()> {
     let trace = &loaded.trace;
     let Resolved {
         specs,
@@ -273,8 +278,8 @@ fn list_records(args: &TraceArgs, loaded: &LoadedTrace, access: Access) -> anyho
         mut filter,
     } = args.resolve(trace.tpoints(), trace.tick_rate(), || beside::span(trace))?;
     let annotator = with_owners(annotator, trace, false, &terminal::observer());
-    requests::known_of(&loaded.trace, &specs, annotator.is_some())
-        .warn_missing(filter.fields(), &terminal::observer());
+    let known = requests::known_of(&loaded.trace, &specs, annotator.is_some());
+    known.warn_missing(filter.fields(), &terminal::observer());
     let mut output = Output::whole(args.output.as_deref(), access)?;
     let head = Head::from_trace(trace, args.format().form(), &specs)?;
     let mut format = records::writer(args.format().form(), &head, args.screen());
@@ -287,6 +292,8 @@ fn list_records(args: &TraceArgs, loaded: &LoadedTrace, access: Access) -> anyho
         listing::list(shown, &mut filter, options, format.as_mut(), output)
     })?;
     warn_problems(&listed.problems, &terminal::observer());
+    let unnamed =
+        path.filter(|path| !known.names_connections() && trace_source::is_of_application(path));
     if args.head == Some(0) || args.tail == Some(0) {
         return Ok(output.finish()?);
     }
@@ -298,6 +305,8 @@ fn list_records(args: &TraceArgs, loaded: &LoadedTrace, access: Access) -> anyho
             1 => format!("the only record does not pass the filters{why}"),
             read => format!("none of the {read} records pass the filters{why}"),
         });
+    } else if let Some(advice) = unnamed.and_then(|path| Application::find(&path).advice()) {
+        note(&advice);
     }
     Ok(output.finish()?)
 }

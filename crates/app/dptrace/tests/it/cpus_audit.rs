@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::common::kernel::{PROGRAM, kernel};
+use crate::common::pty;
 use serde_json::Value;
 
 /// Runs `dptrace cpus` with these arguments.
@@ -114,6 +115,23 @@ fn text_summary_and_single_ones() {
         summary.starts_with("CPU 0: ") && summary.lines().count() == 1,
         "{summary}"
     );
+}
+
+/// A terminal breaks lines anywhere; a pipe gets each CPU's summary in one line.
+#[test]
+fn lines_fit_the_terminal() {
+    let Some(_turn) = kernel() else { return };
+    let audit = ["cpus", "0", "--for", "300ms"];
+    for columns in [80, 120] {
+        let (report, succeeded) = pty::on_terminal(columns, &[("NO_COLOR", "1")], &audit);
+        assert!(
+            succeeded && pty::widest(&report) <= usize::from(columns),
+            "{columns}: {report}"
+        );
+        assert!(report.contains("\nCPU 0, "), "{report}");
+    }
+    let summary = done(&[&audit[1..], &["--summary"]].concat());
+    assert_eq!(summary.lines().count(), 1, "{summary}");
 }
 
 #[test]

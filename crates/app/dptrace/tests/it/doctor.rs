@@ -116,8 +116,8 @@ fn a_line_says_what_each_command_can_do() {
     );
     let commands = [
         "trace, latency",
-        "timeline, report",
-        "capture, watch",
+        "report",
+        "capture [--slow]",
         "list",
         "record, trace -p",
         "run",

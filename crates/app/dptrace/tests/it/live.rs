@@ -55,6 +55,23 @@ impl Drop for Target {
     }
 }
 
+/// The process that writes a trace knows more than the trace.
+#[test]
+fn a_live_trace_without_names_leads_to_its_process() {
+    let target = Target::start(&["--app", "unnamed", "--life", "100000"]);
+    let trace = format!("/dev/shm/unnamed_trace.pid{}", target.pid());
+    let advice = format!("use -p {} alone", target.pid());
+    for args in [
+        &["latency", "--summary", &trace][..],
+        &["trace", "--head", "1", &trace],
+    ] {
+        let (_, notes, _) = until(|| dptrace(args), |(shown, ..)| !shown.is_empty());
+        assert!(notes.contains(&advice), "{args:?}: {notes}");
+    }
+    let (_, notes, _) = dptrace(&["latency", "--summary", "-p", &target.pid()]);
+    assert!(!notes.contains(&advice), "{notes}");
+}
+
 #[test]
 #[ignore = "deep truth: the reader must keep up with the target to lose no record"]
 fn the_demo_is_live_where_bpf_is_allowed() {
@@ -173,8 +190,9 @@ fn a_live_trace_names_what_comes_and_counts_what_was_there() {
         .lines()
         .filter(|line| line.contains("qpair: 0x"))
         .count();
+    let point = screen::plural(unnamed as u64, "points", "point");
     let said = format!(
-        "{unnamed} of the records shown point to objects that can't be identified for certain"
+        "{unnamed} of the records shown {point} to objects that can't be identified for certain"
     );
     assert!(
         unnamed == 0 || messages.contains(&said),

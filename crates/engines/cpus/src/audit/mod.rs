@@ -45,7 +45,7 @@ pub use live::{Audit, Options, StuckThread};
 pub use model::{CpuReport, Intruder, Names, Share, ThreadFacts, Victim, labelled, name_of};
 pub use pollers::Pollers;
 pub use report::report;
-pub use run::{AuditResult, Plan};
+pub use run::{AuditResult, Plan, RunningAudit};
 pub use sched_programs::SchedError;
 pub use sums::{CpuSums, Sums};
 pub use windows::{MIN_LISTED_WAIT_NANOS, Windows, is_of};

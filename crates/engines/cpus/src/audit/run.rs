@@ -6,16 +6,16 @@ use std::time::{Duration, Instant};
 use ::text::printable;
 use errors::usage;
 use host::busy::{self, BusyThread};
-use kernel_text::cpus::CpuSet;
 use observer::Observer;
 use ordering::Order as _;
+use screen::Screen;
 use sys::clock::monotonic_nanos;
 
 use super::layout::Episode;
 use super::names::KernelNames;
 use super::pollers::pollers;
 use super::windows::{DETACH, LONG_WAIT_NANOS, stuck};
-use super::{Audit, CpuReport, Facts, Names as _, Options, Sums, json, report, text};
+use super::{Audit, CpuReport, Facts, Intruder, Names as _, Options, Sums, json, report, text};
 use crate::Subject;
 
 /// Interval between two checks of the waits, and of whether to end.
@@ -29,6 +29,18 @@ pub struct Plan {
     /// Threads of the processes that were named, if any.
     threads: Option<BTreeSet<u32>>,
     facts: Facts,
+    /// Pollers by which the CPUs were chosen, if none was named.
+    chosen_by: Vec<BusyThread>,
+    /// True if there is no other CPU for dptrace itself.
+    has_no_room: bool,
+}
+
+/// Audit that is running.
+pub struct RunningAudit {
+    plan: Plan,
+    names: KernelNames,
+    stolen: HashMap<u32, u64>,
+    audit: Audit,
 }
 
 /// Results of an audit.
@@ -44,6 +56,8 @@ pub struct AuditResult {
     pub(super) threads: Option<BTreeSet<u32>>,
     /// Facts that this kernel does not show.
     pub(super) missing: Vec<&'static str>,
+    chosen_by: Vec<BusyThread>,
+    has_no_room: bool,
     /// The programs, attached until [`AuditResult::end`].
     audit: Audit,
 }
@@ -72,43 +86,51 @@ impl IntrusionLog {
 impl Plan {
     /// Finds the CPUs of the subject, or of the pollers of its processes or of all; keeps the
     /// calling thread off them; and reads the facts of this kernel that the programs need.
-    pub fn make(subject: &Subject, observer: &Observer) -> anyhow::Result<Self> {
-        let cpus: Vec<u32> = match &subject.cpus {
-            Some(cpus) => cpus.iter().collect(),
-            None => cpus_of(&pollers(&subject.pids), subject, observer)?,
+    pub fn make(subject: &Subject) -> anyhow::Result<Self> {
+        let (cpus, chosen_by) = if let Some(cpus) = &subject.cpus {
+            (cpus.iter().collect(), Vec::new())
+        } else {
+            let pollers = pollers(&subject.pids);
+            (cpus_of(&pollers, subject)?, pollers)
         };
-        let threads = subject.threads();
-        keep_off(&cpus, observer);
         Ok(Self {
+            has_no_room: !keep_off(&cpus),
             cpus,
-            threads,
+            threads: subject.threads(),
             facts: Facts::read()?,
+            chosen_by,
         })
     }
 
-    /// Audits the CPUs for this time; keeps individual intrusions of at least `each` nanoseconds.
-    pub fn run(
-        self,
-        duration: Duration,
-        each: Option<u64>,
-        observer: &Observer,
-    ) -> anyhow::Result<AuditResult> {
-        let Self {
-            cpus,
-            threads,
-            facts,
-        } = self;
+    /// Begins to audit the CPUs; sends individual intrusions of at least `each` nanoseconds.
+    pub fn start(self, each: Option<u64>) -> anyhow::Result<RunningAudit> {
+        let options = Options {
+            cpus: self.cpus.clone(),
+            each,
+        };
+        let audit = Audit::start(&self.facts, &options)?;
         let names = KernelNames::default();
-        let mut audit = Audit::start(
-            &facts,
-            &Options {
-                cpus: cpus.clone(),
-                each,
-            },
-        )?;
         names.read_meanwhile();
-        let before = busy::stolen();
-        audit.add_stuck(&stuck(&audit, &cpus)?)?;
+        let stolen = busy::stolen();
+        audit.add_stuck(&stuck(&audit, &self.cpus)?)?;
+        Ok(RunningAudit {
+            plan: self,
+            names,
+            stolen,
+            audit,
+        })
+    }
+}
+
+impl RunningAudit {
+    /// Audits the CPUs for this time, or until a stop is requested.
+    pub fn run(self, duration: Duration, observer: &Observer) -> anyhow::Result<AuditResult> {
+        let Self {
+            plan,
+            names,
+            stolen: before,
+            mut audit,
+        } = self;
         let mut each = watch(&audit, duration, &names, observer)?;
         let mut sums = audit.stop()?;
         each.add(audit.rest_of_each()?);
@@ -118,35 +140,29 @@ impl Plan {
         });
         let after = busy::stolen();
         let stolen = |cpu: u32| {
-            (
-                cpu,
-                after
-                    .get(&cpu)
-                    .unwrap_or(&0)
-                    .saturating_sub(*before.get(&cpu).unwrap_or(&0)),
-            )
+            let [before, after] = [&before, &after].map(|at| at.get(&cpu).copied().unwrap_or(0));
+            after.saturating_sub(before) * 10_000_000
         };
+        let missing = plan.facts.missing();
         Ok(AuditResult {
-            cpus: report(&sums, threads.as_ref(), &names),
-            stolen: cpus
-                .iter()
-                .map(|&cpu| stolen(cpu))
-                .map(|(cpu, ticks)| (cpu, ticks * 10_000_000))
-                .collect(),
+            cpus: report(&sums, plan.threads.as_ref(), &names),
+            stolen: plan.cpus.iter().map(|&cpu| (cpu, stolen(cpu))).collect(),
             each,
             sums,
             names,
-            threads,
-            missing: facts.missing().into_iter().map(|(_, what)| what).collect(),
+            threads: plan.threads,
+            missing: missing.into_iter().map(|(_, what)| what).collect(),
+            chosen_by: plan.chosen_by,
+            has_no_room: plan.has_no_room,
             audit,
         })
     }
 }
 
 impl AuditResult {
-    /// Returns the report as text; `summary` gives one line for each CPU.
-    pub fn text(&self, summary: bool) -> String {
-        text::report(self, summary)
+    /// Returns the report as text for this screen; `summary` gives one line for each CPU.
+    pub fn text(&self, summary: bool, screen: Screen) -> String {
+        text::report(self, summary, screen)
     }
 
     /// Returns the report as JSON, one object on each line.
@@ -154,8 +170,11 @@ impl AuditResult {
         json::lines(self)
     }
 
-    /// Returns notes on what the report lacks.
+    /// Returns notes on why these CPUs were audited, if the report does not show it, and on what the
+    /// report lacks.
     pub fn notes(&self) -> Vec<String> {
+        let chosen = |poller: &BusyThread| chosen_note(poller, &self.cpus);
+        let own = self.has_no_room.then(|| own_note(&self.cpus)).flatten();
         let missing = self
             .missing
             .iter()
@@ -165,7 +184,8 @@ impl AuditResult {
              as root, or set kernel.kptr_restrict=0"
                 .to_owned()
         });
-        missing.chain(blind).collect()
+        let chosen = self.chosen_by.iter().filter_map(chosen);
+        chosen.chain(own).chain(missing).chain(blind).collect()
     }
 
     /// Detaches the programs; returns whether the kernel released all of them in time.
@@ -174,13 +194,41 @@ impl AuditResult {
     }
 }
 
+/// Returns a note on the thread by which a CPU was chosen, unless the report shows it as the CPU's
+/// poller.
+fn chosen_note(chosen_by: &BusyThread, reports: &[CpuReport]) -> Option<String> {
+    let BusyThread { tid, cpu, name, .. } = chosen_by;
+    let report = reports.iter().find(|report| report.cpu == *cpu)?;
+    let is_poller = |who: &Intruder| who.tid == Some(*tid);
+    (!report.poller.as_ref().is_some_and(is_poller)).then(|| {
+        format!(
+            "CPU {cpu} was chosen because {} [{tid}] was on it all the time just before, but not \
+             for half of the time since then",
+            printable::text(name)
+        )
+    })
+}
+
+/// Returns a note on the time that dptrace itself took of the CPUs, if it took some.
+fn own_note(reports: &[CpuReport]) -> Option<String> {
+    let is_own = |who: &&Intruder| who.name.starts_with(screen::DPTRACE_ITSELF);
+    let took = |report: &CpuReport| {
+        let own = report.intruders.iter().filter(is_own);
+        let nanos: u64 = own.map(|who| who.total).sum();
+        (nanos > 0).then(|| format!("{} of CPU {}", screen::time(nanos), report.cpu))
+    };
+    let took: Vec<String> = reports.iter().filter_map(took).collect();
+    (!took.is_empty()).then(|| {
+        format!(
+            "dptrace itself took {}, because there is no other CPU for it",
+            took.join(", ")
+        )
+    })
+}
+
 /// Returns the CPUs of the pollers and those that the subject is pinned to; an error if there are
 /// none.
-fn cpus_of(
-    pollers: &[BusyThread],
-    subject: &Subject,
-    observer: &Observer,
-) -> anyhow::Result<Vec<u32>> {
+fn cpus_of(pollers: &[BusyThread], subject: &Subject) -> anyhow::Result<Vec<u32>> {
     let mut cpus: BTreeSet<u32> = pollers.iter().map(|poller| poller.cpu).collect();
     cpus.extend(subject.pinned());
     if cpus.is_empty() {
@@ -189,31 +237,19 @@ fn cpus_of(
              for what delays a process's threads, use dptrace kernel-delay",
         ));
     }
-    for BusyThread { tid, cpu, name, .. } in pollers {
-        observer.note(&format!(
-            "CPU {cpu} is measured: {} [{tid}] was on it all the time at first",
-            printable::text(name)
-        ));
-    }
     Ok(cpus.into_iter().collect())
 }
 
-/// Keeps this thread, and those that it starts, off the CPUs; prints a note if it can't.
-fn keep_off(cpus: &[u32], observer: &Observer) {
+/// Keeps this thread, and those that it starts, off the CPUs; returns false if it can't.
+fn keep_off(cpus: &[u32]) -> bool {
     let Ok(ours) = sys::sched::allowed_cpus() else {
-        return;
+        return true;
     };
     let others: Vec<usize> = ours
         .into_iter()
         .filter(|&cpu| !cpus.iter().any(|&audited| audited as usize == cpu))
         .collect();
-    let set: CpuSet = cpus.iter().copied().collect();
-    if others.is_empty() || sys::sched::run_on(&others).is_err() {
-        observer.note(&format!(
-            "dptrace itself may run on CPU {set}, because there is no other CPU: it will be among \
-             the intruders"
-        ));
-    }
+    !others.is_empty() && sys::sched::run_on(&others).is_ok()
 }
 
 /// Collects individual intrusions until the end, and reports long waits.
@@ -274,8 +310,33 @@ fn watch(
 #[cfg(test)]
 mod tests {
     use crate::audit::layout::Key;
+    use crate::audit::summary::tests::{no_report, thread};
 
     use super::*;
+
+    #[test]
+    fn notes_do_not_repeat_or_contradict_the_report() {
+        let chosen_by = BusyThread {
+            pid: 7,
+            tid: 8,
+            name: b"reactor_0".to_vec(),
+            cpu: 0,
+            ran: 0,
+        };
+        let mut report = no_report();
+        let note = |report: &CpuReport| chosen_note(&chosen_by, std::slice::from_ref(report));
+        assert!(note(&report).is_some_and(|note| note.contains("reactor_0 [8] was on it")));
+        report.poller = Some(thread(8, 7));
+        assert_eq!(note(&report), None);
+        assert_eq!(own_note(&[no_report()]), None);
+        report.intruders = vec![Intruder {
+            name: format!("{} [9]", screen::DPTRACE_ITSELF),
+            total: 1_500_000,
+            ..thread(9, 9)
+        }];
+        let note = own_note(&[report]).expect("it took time");
+        assert!(note.contains("took 1.50 ms of CPU 0, "), "{note}");
+    }
 
     #[test]
     fn dropped_intrusions_are_counted_by_cpu() {

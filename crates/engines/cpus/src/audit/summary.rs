@@ -15,15 +15,24 @@ pub(super) fn one_line(found: &AuditResult, cpu: &CpuReport) -> String {
         let part = share(who.total, cpu.window);
         format!("{} has {only}{part}", safe(&who.name))
     };
-    let (own, others) = own_and_others(found, cpu);
-    let poller = match (&cpu.poller, own.first()) {
+    let starved_owner = if cpu.poller.is_none() {
+        own_and_others(found, cpu).0.first().copied()
+    } else {
+        None
+    };
+    let poller = match (&cpu.poller, starved_owner) {
         (Some(poller), _) => has(poller, ""),
         (None, Some(own)) => has(own, "only "),
         (None, None) => "no thread has it for half of the time".to_owned(),
     };
-    let worst = others.first().map_or_else(String::new, |worst| {
+    let worst = largest_taker(cpu, starved_owner).map_or_else(String::new, |worst| {
+        let of = if is_own(found.threads.as_ref(), cpu, worst) {
+            format!(" of {}", whose(found))
+        } else {
+            String::new()
+        };
         format!(
-            "; most taken by {}: {}, {} longest",
+            "; most taken by {}{of}: {}, {} longest",
             label(worst),
             share(worst.total, cpu.window),
             time(worst.longest)
@@ -43,6 +52,21 @@ pub(super) fn one_line(found: &AuditResult, cpu: &CpuReport) -> String {
         cpu.cpu,
         time(cpu.window)
     )
+}
+
+/// Returns who took most of a CPU, be it a thread of the process itself; the thread that is the
+/// CPU's owner took nothing.
+fn largest_taker<'a>(cpu: &'a CpuReport, owner: Option<&Intruder>) -> Option<&'a Intruder> {
+    let is_owner = |who: &Intruder| owner.is_some_and(|owner| std::ptr::eq(who, owner));
+    cpu.intruders.iter().find(|who| !is_owner(who))
+}
+
+/// Names the process whose threads are no intruders: those that were named, or else the poller's.
+pub(super) fn whose(found: &AuditResult) -> &'static str {
+    match found.threads {
+        Some(_) => "the process itself",
+        None => "the poller's process",
+    }
 }
 
 /// Formats the kind and the name.
@@ -89,12 +113,12 @@ pub(super) fn safe(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::audit::layout::CLASSES;
     use crate::audit::model::ThreadFacts;
 
-    fn thread(tid: u32, pid: u32) -> Intruder {
+    pub(in crate::audit) fn thread(tid: u32, pid: u32) -> Intruder {
         Intruder {
             kind: "thread",
             name: format!("t [{tid}]"),
@@ -113,9 +137,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn threads_of_the_process_are_no_intruders() {
-        let mut cpu = CpuReport {
+    pub(in crate::audit) fn no_report() -> CpuReport {
+        CpuReport {
             cpu: 0,
             window: 1,
             start: 0,
@@ -126,7 +149,32 @@ mod tests {
             unnamed: 0,
             lost: 0,
             unsent: 0,
+        }
+    }
+
+    #[test]
+    fn the_largest_taker_may_be_a_thread_of_the_process() {
+        let took = |tid: u32, total: u64| Intruder {
+            total,
+            ..thread(tid, 7)
         };
+        let cpu = CpuReport {
+            intruders: vec![took(8, 58), took(9, 15)],
+            ..no_report()
+        };
+        let largest = |owner| largest_taker(&cpu, owner).and_then(|who| who.tid);
+        assert_eq!(largest(None), Some(8));
+        assert_eq!(
+            largest(cpu.intruders.first()),
+            Some(9),
+            "not the starved owner"
+        );
+        assert_eq!(largest_taker(&no_report(), None), None);
+    }
+
+    #[test]
+    fn threads_of_the_process_are_no_intruders() {
+        let mut cpu = no_report();
         let of = |threads: Option<&BTreeSet<u32>>, cpu: &CpuReport| {
             [thread(8, 7), thread(9, 9)].map(|who| is_own(threads, cpu, &who))
         };

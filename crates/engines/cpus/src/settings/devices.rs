@@ -72,11 +72,7 @@ fn busy_one(context: &Context<'_>, interrupt: &Interrupt, came: u64) -> Finding 
         ..
     } = interrupt;
     let here = effective.and(context.cpus);
-    let times = if came == 1 {
-        "once".to_owned()
-    } else {
-        format!("{came} times")
-    };
+    let times = screen::times(came);
     let name = printable::text(interrupt.name.as_bytes());
     let reason = format!(
         "interrupt {number} ({name}) came to CPU {here} {times} {}",
@@ -160,8 +156,9 @@ fn fixed_ones(context: &Context<'_>, fixed: &[&Interrupt], came: u64) -> Finding
         return Finding::new(Key::IrqAffinity, Level::Green, &here, reason).about(subject);
     }
     let reason = format!(
-        "interrupts that the kernel places and that can't be moved came to CPU {here} {came} times \
-         {}: {names}; a CPU gets them if its threads use that queue of the device",
+        "interrupts that the kernel places and that can't be moved came to CPU {here} {} {}: \
+         {names}; a CPU gets them if its threads use that queue of the device",
+        screen::times(came),
         window(context)
     );
     let line = context.facts.command_line.as_deref().unwrap_or_default();

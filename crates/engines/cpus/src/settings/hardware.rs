@@ -7,7 +7,7 @@ use text::printable;
 
 use crate::settings::Context;
 use crate::settings::finding::{Finding, Key, Level};
-use crate::settings::pollers::share;
+use crate::settings::pollers::{share, shown_share};
 use host::settings::Facts;
 
 /// Share of a window, in percent, from which a thread keeps a core busy.
@@ -47,9 +47,10 @@ pub(crate) fn first_cpu(context: &Context<'_>) -> Vec<Finding> {
 /// Names the busy threads that are on a CPU, with their shares.
 fn busy_threads(facts: &Facts, cpu: u32) -> Vec<String> {
     let busy = facts.threads.iter().filter_map(|thread| {
-        let share = share(facts, thread).filter(|share| *share >= MIN_BUSY_PERCENT)?;
+        share(facts, thread).filter(|share| *share >= MIN_BUSY_PERCENT)?;
         let name = printable::text(&thread.name);
-        (thread.cpu == cpu).then(|| format!("{name} [{}] {share}%", thread.tid))
+        let part = shown_share(thread.ran?, facts.window);
+        (thread.cpu == cpu).then(|| format!("{name} [{}] {part}", thread.tid))
     });
     busy.take(MAX_NAMED).collect()
 }

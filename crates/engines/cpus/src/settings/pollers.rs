@@ -26,8 +26,10 @@ pub struct Poller {
     pub is_pinned: bool,
     /// Scheduling policy, by its name in sched(7).
     pub policy: &'static str,
-    /// Share of the window on a CPU, in percent; `None` if unknown.
+    /// Share of the window on a CPU, in whole percent; `None` if unknown.
     pub share: Option<u64>,
+    /// Nanoseconds of the window on a CPU; `None` if unknown.
+    pub ran: Option<u64>,
 }
 
 impl Poller {
@@ -67,13 +69,29 @@ pub fn pollers(facts: &Facts, pids: &[u32], cpus: Option<&CpuSet>) -> Vec<Poller
             is_pinned,
             policy: thread.policy,
             share,
+            ran: thread.ran,
         })
     });
     all.collect()
 }
 
-/// Returns the share of the window for which a thread was on a CPU, in percent; `None` if unknown.
+/// Returns the share of the window for which a thread was on a CPU, in whole percent, rounded down;
+/// `None` if unknown.
 pub(crate) fn share(facts: &Facts, thread: &Thread) -> Option<u64> {
     // Times are read one after the other, so a thread may have run a little longer than the window.
     Some((thread.ran?.saturating_mul(100) / facts.window.max(1)).min(100))
+}
+
+/// Formats the share of the window for which a thread was on a CPU.
+pub(crate) fn shown_share(ran: u64, window: u64) -> String {
+    screen::percent(screen::share(ran.min(window), window), 0)
+}
+
+#[test]
+fn a_share_is_rounded() {
+    assert_eq!(
+        [20, 60].map(|ran| shown_share(ran, 59)),
+        ["34%", "100%"],
+        "times are read one after the other"
+    );
 }

@@ -31,8 +31,10 @@ pub(crate) fn quotas(context: &Context<'_>) -> Vec<Finding> {
             };
             let reason = format!(
                 "a control group of {name} may use {} us of CPU time in each {} us, but its \
-                 {needed} pollers need a full CPU each; the limit was reached {} times",
-                group.quota, group.period, group.throttled
+                 {needed} pollers need a full CPU each; the limit was reached {}",
+                group.quota,
+                group.period,
+                screen::times(group.throttled)
             );
             let file = printable::text(group.file.as_bytes()).into_owned();
             let change = vec![format!(
@@ -136,8 +138,9 @@ pub(crate) fn nodes(context: &Context<'_>) -> Vec<Finding> {
                 format!("the memory of {name} is local, on node {nodes}"),
             )
         } else {
+            let part = screen::percent(screen::share(far, all), 0);
             let reason =
-                format!("{share}% of the memory of {name} is remote: its CPUs are on node {nodes}");
+                format!("{part} of the memory of {name} is remote: its CPUs are on node {nodes}");
             let change = vec![format!(
                 "numactl --cpunodebind={nodes} --membind={nodes} COMMAND  # when starting the \
                  program"

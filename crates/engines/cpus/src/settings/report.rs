@@ -7,6 +7,7 @@ use screen::{GOOD, HEAD, QUIET, Screen, Style, WARN, WRONG, wrap};
 use serde_json::json;
 use text::json::document;
 
+use super::pollers::shown_share;
 use super::{Finding, Level, Poller, Subject};
 
 /// Width before a reason, for the level and the key.
@@ -46,14 +47,17 @@ impl CheckReport {
         writeln!(to, "{}", screen.paint(HEAD, title))?;
         for poller in &self.pollers {
             let pinned = if poller.is_pinned { ", pinned" } else { "" };
-            let share = poller
-                .share
-                .map_or(String::new(), |share| format!(", {share}% of its time"));
-            writeln!(
-                to,
-                "  poller {} [{}] on CPU {}{pinned}, {}{share}",
+            let share = poller.ran.map_or_else(String::new, |ran| {
+                format!(", {} of its time", shown_share(ran, self.window))
+            });
+            let text = format!(
+                "poller {} [{}] on CPU {}{pinned}, {}{share}",
                 poller.name, poller.tid, poller.cpu, poller.policy
-            )?;
+            );
+            for (nth, line) in lines(&text, screen, 4).iter().enumerate() {
+                let indent = if nth == 0 { "  " } else { "    " };
+                writeln!(to, "{indent}{line}")?;
+            }
         }
         if self.pollers.is_empty() {
             writeln!(to, "  no thread polls there")?;
@@ -92,21 +96,27 @@ impl CheckReport {
     }
 }
 
+/// Breaks a text into lines for a terminal with that margin on the left; a file or a pipe gets it
+/// as it is.
+fn lines(text: &str, screen: Screen, margin: usize) -> Vec<String> {
+    match screen.width() {
+        Some(width) => wrap(text, width.saturating_sub(margin).max(MIN_REASON_WIDTH)),
+        None => vec![text.to_owned()],
+    }
+}
+
 /// Writes one finding: level, key and reason; the setting and its value; and the lines that change
 /// it, unwrapped, so that they can be pasted.
 fn print(finding: &Finding, to: &mut impl Write, screen: Screen) -> io::Result<()> {
-    let width = screen.width().map_or(usize::MAX, |width| {
-        width.saturating_sub(MARGIN).max(MIN_REASON_WIDTH)
-    });
-    let mut lines = wrap(&finding.reason, width).into_iter();
+    let mut reason = lines(&finding.reason, screen, MARGIN).into_iter();
     let (level, key) = (finding.level.as_str(), finding.key.as_str());
-    let first = lines.next().unwrap_or_default();
+    let first = reason.next().unwrap_or_default();
     writeln!(
         to,
         "{:<7} {key:<15} {first}",
         screen.paint(style(finding.level), level)
     )?;
-    for line in lines {
+    for line in reason {
         writeln!(to, "{:MARGIN$}{line}", "")?;
     }
     // A good setting needs no more.
@@ -114,12 +124,9 @@ fn print(finding: &Finding, to: &mut impl Write, screen: Screen) -> io::Result<(
         return Ok(());
     }
     if let Some((setting, value)) = &finding.setting {
-        writeln!(
-            to,
-            "{:MARGIN$}{}",
-            "",
-            screen.paint(QUIET, format!("{setting}: {value}"))
-        )?;
+        for line in lines(&format!("{setting}: {value}"), screen, MARGIN) {
+            writeln!(to, "{:MARGIN$}{}", "", screen.paint(QUIET, line))?;
+        }
     }
     for line in &finding.change {
         writeln!(to, "{:MARGIN$}> {line}", "")?;

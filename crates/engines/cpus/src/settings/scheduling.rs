@@ -3,10 +3,12 @@
 use host::settings::{Thread, UnreadReason};
 use kernel_text::cpus::CpuSet;
 use ordering::Order as _;
+use screen::{counted, plural};
 use text::printable;
 
 use crate::settings::Context;
 use crate::settings::finding::{Finding, Key, Level, Subject};
+use crate::settings::pollers::shown_share;
 
 /// Release that added the fair server and removed the default throttling of real-time threads
 /// (commit "sched/rt: Remove default bandwidth control").
@@ -35,8 +37,8 @@ pub(crate) fn shared(context: &Context<'_>) -> Vec<Finding> {
         .collect();
     if bound.len() > MAX_NAMED {
         let reason = format!(
-            "{} more threads may run nowhere else",
-            bound.len() - MAX_NAMED
+            "{} may run nowhere else",
+            counted((bound.len() - MAX_NAMED) as u64, "more thread")
         );
         findings.push(Finding::new(Key::SharedCpu, Level::Yellow, cpus, reason));
     }
@@ -47,8 +49,9 @@ pub(crate) fn shared(context: &Context<'_>) -> Vec<Finding> {
     findings.extend(visiting(context, visitors));
     if facts.threads_left_out > 0 {
         let reason = format!(
-            "{} threads were not checked: there are too many",
-            facts.threads_left_out
+            "{} {} not checked: there are too many",
+            counted(facts.threads_left_out as u64, "thread"),
+            plural(facts.threads_left_out as u64, "was", "were")
         );
         findings.push(Finding::new(Key::SharedCpu, Level::Unknown, cpus, reason));
     }
@@ -124,12 +127,11 @@ fn visiting(context: &Context<'_>, mut visitors: Vec<&Thread>) -> Option<Finding
 
 /// Formats a time: `50.248 ms (12%)`.
 fn time(context: &Context<'_>, ran: u64) -> String {
-    let share = ran.saturating_mul(100) / context.facts.window.max(1);
     format!(
-        "{}.{:03} ms ({}%)",
+        "{}.{:03} ms ({})",
         ran / 1_000_000,
         ran / 1000 % 1000,
-        share.min(100)
+        shown_share(ran, context.facts.window)
     )
 }
 
@@ -157,7 +159,9 @@ pub(crate) fn real_time(context: &Context<'_>) -> Vec<Finding> {
     let cpus: CpuSet = pollers.iter().map(|poller| poller.cpu).collect();
     let who = format!("{} [{}] polls with {}", first.name, first.tid, first.policy);
     let who = if pollers.len() > 1 {
-        format!("{who}, and so do {} more", pollers.len() - 1)
+        let others = pollers.len() - 1;
+        let do_so = plural(others as u64, "does", "do");
+        format!("{who}, and so {do_so} {others} more")
     } else {
         who
     };
@@ -280,10 +284,12 @@ pub(crate) fn kernel_threads(context: &Context<'_>) -> Vec<Finding> {
         .collect();
     let bound = kernel()
         .filter(|thread| thread.allowed.without(cpus).is_empty())
-        .count();
+        .count() as u64;
     if movable.is_empty() {
         let reason = format!(
-            "{bound} kernel threads are bound to these CPUs; no movable ones may run there"
+            "{} {} bound to these CPUs; no movable ones may run there",
+            counted(bound, "kernel thread"),
+            plural(bound, "is", "are")
         );
         return vec![Finding::new(Key::KernelThreads, Level::Green, cpus, reason)];
     }
@@ -296,9 +302,9 @@ pub(crate) fn kernel_threads(context: &Context<'_>) -> Vec<Finding> {
         names.push(format!("{} more", movable.len() - MAX_NAMED));
     }
     let reason = format!(
-        "these kernel threads may run there, but could run elsewhere: {}; {bound} others are bound \
-         there",
-        names.join(", ")
+        "these kernel threads may run there, but could run elsewhere: {}; {bound} {} bound there",
+        names.join(", "),
+        plural(bound, "other is", "others are")
     );
     // The parent of all future threads is one of them, so a loop reaches all.
     let tids: Vec<String> = movable

@@ -266,8 +266,9 @@ fn losses(found: &RecordedIntervals) -> Vec<String> {
     let (totals, mut notes) = (&found.totals, Vec::new());
     if totals.lost + totals.skipped > 0 {
         notes.push(format!(
-            "{} of the kernel were lost: what the threads did then is unknown",
-            screen::counted(totals.lost + totals.skipped, "event")
+            "{} of the kernel {} lost: what the threads did then is unknown",
+            screen::counted(totals.lost + totals.skipped, "event"),
+            screen::plural(totals.lost + totals.skipped, "was", "were")
         ));
     }
     notes

@@ -90,9 +90,11 @@ fn joined(a: Side, b: Side) -> Comparison {
     kinds.order_by_key(|(key, kind)| (key.is_part, Reverse(most(kind))));
     let mut notes = notes(&a, &b);
     if kinds.len() > MAX_KINDS {
+        let left = (kinds.len() - MAX_KINDS) as u64;
         notes.push(format!(
-            "{} more kinds of requests with less time are left out",
-            kinds.len() - MAX_KINDS
+            "{left} more {} of requests with less time {} left out",
+            screen::plural(left, "kind", "kinds"),
+            screen::plural(left, "is", "are")
         ));
         kinds.truncate(MAX_KINDS);
     }

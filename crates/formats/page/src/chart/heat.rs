@@ -227,7 +227,11 @@ fn legend(it: &mut Drawing, report: &Report, most: u64, mut y: f64) -> f64 {
         );
         x += 8.0;
     }
-    let text = format!("1 to {most} requests, by the time of their end");
+    let requests = match most {
+        1 => "1 request".to_owned(),
+        _ => format!("1 to {most} requests"),
+    };
+    let text = format!("{requests}, by the time of their end");
     it.words((x + 8.0, y), "", Anchor::Start, &text);
     x += 32.0 + text.len() as f64 * 6.2;
     let sums = |n: usize| {

@@ -33,8 +33,9 @@ pub fn percentiles(report: &Report) -> Chart {
         );
     };
     let sentence = format!(
-        "{} requests from {}: the time that this share of them did not exceed",
-        group.whole.count, group.first
+        "{} from {}: the time that this share of them did not exceed",
+        screen::counted(group.whole.count, "request"),
+        group.first
     );
     let mut curves = vec![("whole request".to_owned(), &group.whole)];
     let mut stages: Vec<_> = group

@@ -34,7 +34,13 @@
     }
     return weight + " ns";
   }
-  const percent = (part, of) => (100 * part / Math.max(of, 1)).toFixed(part === of ? 0 : 2) + "%";
+  // As dptrace prints it: only nothing is 0%, and only all is 100%.
+  function percent(part, of) {
+    const share = 100 * part / Math.max(of, 1);
+    if (part > 0 && share <= 0.005) return "<0.01%";
+    if (part < of && share >= 99.995) return ">99.99%";
+    return share.toFixed(part === of ? 0 : 2) + "%";
+  }
 
   function describe(node) {
     const parts = [node.name + ": " + shown(node.weight), percent(node.weight, total) + " of all"];

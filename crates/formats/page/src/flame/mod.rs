@@ -18,7 +18,7 @@ const RULES: &str = include_str!("flame.css");
 const SCRIPT: &str = include_str!("flame.js");
 
 /// SHA-256 of the script in the page, in Base64, as that of the report's page.
-const SCRIPT_HASH: &str = "eWaas1yOA1f7XiID6GXe6XXUfqY9Gc/nQzB2Sv88PcY=";
+const SCRIPT_HASH: &str = "tWbfcI87wZEllaEvCjsE2ff586ngGfDleN9xqHFgC6c=";
 /// SHA-256 of the style in the page, in Base64.
 const STYLE_HASH: &str = "RyaS2dvyHm+TuSqIuvE3ukmL3JEvjJYH8n2INNyJWwE=";
 

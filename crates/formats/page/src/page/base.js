@@ -29,6 +29,14 @@ function time(nanos) {
   return `${value.toFixed(value < 9.995 ? 2 : value < 99.95 ? 1 : 0)} ${unit}`;
 }
 
+/** A share of 0 to 1 in percent, as dptrace prints it: only nothing is 0%, and only all is 100%. */
+function percent(share, digits) {
+  const step = 10 ** -digits;
+  if (share > 0 && 100 * share <= step / 2) return `<${step.toFixed(digits)}%`;
+  if (share < 1 && 100 * share >= 100 - step / 2) return `>${(100 - step).toFixed(digits)}%`;
+  return `${(100 * share).toFixed(digits)}%`;
+}
+
 /** A moment of a chart, after the first record, with as many digits as moments so close need. */
 function moment(at, step) {
   const nanos = at + data.offset;

@@ -306,7 +306,7 @@ const heat = (() => {
     const column = Math.floor(t / data.lanes.column);
     const parts = shares[n].flatMap((share, activity) => {
       const found = share.find(([place]) => place === column);
-      return found ? [`${data.lanes.activities[activity][1]} ${(found[1] * 100).toFixed(found[1] < 0.1 ? 1 : 0)}%`] : [];
+      return found ? [`${data.lanes.activities[activity][1]} ${percent(found[1], found[1] < 0.1 ? 1 : 0)}`] : [];
     });
     const at = `${moment(column * data.lanes.column, data.lanes.column)} to ${moment((column + 1) * data.lanes.column, data.lanes.column)}`;
     const rest = parts.length ? `${parts.join(", ")}; the rest: its own code` : "its own code all the time";

@@ -32,7 +32,7 @@ const SCRIPTS: [&str; 6] = [
 /// SHA-256 of the script in the page, in Base64: its content security policy permits no other (CSP
 /// level 3, section 6.7.2.3). The test `only_its_own_script_and_style_may_run` prints the right
 /// one.
-const SCRIPT_HASH: &str = "fxjUaifk8s0trwPBl7QNg57Dxz506AargldxMZhD4/g=";
+const SCRIPT_HASH: &str = "EpOXhaLRervtxEstQxr8fDjSNsLxHi8Vs1qBp4aGfmw=";
 /// SHA-256 of the style in the page, in Base64.
 const STYLE_HASH: &str = "BUv4DcfUZ7YxwaTrfuoehSRyoq8euVNp7R6RvJhyqRA=";
 

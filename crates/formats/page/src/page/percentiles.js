@@ -42,10 +42,10 @@ const percentiles = (() => {
     row("whole request", group.whole, 0);
     const sum = group.stages.reduce((all, [, it]) => all + it.mean * it.n, 0);
     byId("stages-note").textContent = group.unfinished
-      ? `${group.unfinished} had not ended with the trace: their stages count, their whole does not.` : "";
+      ? `${group.unfinished} had not ended with the trace: the stages count, the whole does not.` : "";
     [...body.rows].forEach((cells, n) => {
       const stage = group.stages[n];
-      cells.cells[2].textContent = stage && sum > 0 ? `${(100 * stage[1].mean * stage[1].n / sum).toFixed(1)}%` : "";
+      cells.cells[2].textContent = stage && sum > 0 ? percent(stage[1].mean * stage[1].n / sum, 1) : "";
     });
   }
 

@@ -25,9 +25,9 @@
     const name = it.stages ? element("button", { type: "button", class: "as-link" }, label) : label;
     if (it.stages) name.addEventListener("click", () => percentiles.choose(place));
     const took = (nanos) => (it.whole.n ? time(nanos) : "–");
-    const most = it.most ? `${shortStage(it.most[0])} ${Math.round(it.most[1] * 100)}%` : "–";
+    const most = it.most ? `${shortStage(it.most[0])} ${percent(it.most[1], 0)}` : "–";
     const texts = [group.name, String(it.whole.n), ...[it.whole.p[0], it.whole.p[2], it.whole.p[3], it.whole.max].map(took)];
-    if (data.kernel) texts.push(it.lost ? `${(100 * kernelPart(it)).toFixed(1)}%` : "–");
+    if (data.kernel) texts.push(it.lost ? percent(kernelPart(it), 1) : "–");
     const cells = [...texts, most].map((text, n) => element("td", n === 0 ? { class: "left" } : n === texts.length ? { class: "left most" } : {}, text));
     return { it, row: element("tr", {}, element("td", { class: "name" }, name), ...cells), text: `${label} ${texts.join(" ")} ${most}`.toLowerCase() };
   });
@@ -45,7 +45,7 @@
     more.hidden = shown.length === wanted.length;
     more.textContent = `Show all ${wanted.length}`;
     const all = wanted.length === rows.length ? "" : ` of ${rows.length}`;
-    const leftOut = data.left_out ? `; ${data.left_out} others did not fit into this file` : "";
+    const leftOut = data.left_out ? `; ${data.left_out} ${data.left_out === 1 ? "other" : "others"} did not fit into this file` : "";
     count.textContent = `${wanted.length}${all} ${rows.length === 1 ? "connection" : "connections"}${leftOut}`;
     for (const head of document.querySelectorAll("#connections th[data-sort]")) {
       const isIt = head.dataset.sort === order.column;

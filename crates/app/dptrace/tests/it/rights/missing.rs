@@ -71,6 +71,8 @@ fn a_missing_permission_comes_with_advice() {
         };
         let other = Other::start(&granted.path("other"));
         let pid = other.pid();
+        // All CPUs: none is left for dptrace itself, which a note would say.
+        let cpus = format!("0-{}", testkit::last_cpu());
         let mut refused = vec![
             vec!["list", "-p", &pid],
             vec!["run", "-p", &pid, "-e", "begin { exit() }"],
@@ -81,6 +83,7 @@ fn a_missing_permission_comes_with_advice() {
                 vec!["run", "-e", "begin { exit() }"],
                 vec!["kernel-delay", "-p", &pid],
                 vec!["top", "--once", "-p", &pid],
+                vec!["cpus", &cpus],
             ]);
         }
         let tracepoints = [
@@ -106,6 +109,9 @@ fn a_missing_permission_comes_with_advice() {
             // Neither of its sources can be had, and one text says how to get both.
             let is_once = args[0] != "top" || all.matches(recipe).count() == 1;
             assert!(is_once, "{has} {args:?}: {all}");
+            // What did not begin needs no notes.
+            let is_alone = args[0] != "cpus" || all.starts_with("error: ");
+            assert!(is_alone, "{has} {args:?}: {all}");
             assert!(
                 !all.contains("mistake") && all.matches("error: ").count() == 1,
                 "{has} {args:?}: {all}"

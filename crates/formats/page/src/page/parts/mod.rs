@@ -5,7 +5,7 @@ mod threads;
 
 use std::fmt::Write as _;
 
-use screen::{grouped, time};
+use screen::{grouped, plural, time};
 
 use super::Part;
 use crate::beside::PerfettoFile;
@@ -56,9 +56,12 @@ pub(super) fn lead(report: &Report) -> String {
         }
         let kinds = kinds.into_iter();
         parts.extend(kinds.map(|(name, count)| format!("{} {name}", grouped(count))));
+        let connections =
+            (report.connections.len() as u64).saturating_add(report.connections_left_out);
         parts.push(format!(
-            "{} connections",
-            grouped((report.connections.len() as u64).saturating_add(report.connections_left_out))
+            "{} {}",
+            grouped(connections),
+            plural(connections, "connection", "connections")
         ));
     }
     parts.push(

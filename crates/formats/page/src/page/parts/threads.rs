@@ -61,8 +61,9 @@ pub(super) fn intruders(report: &Report) -> Part {
     let left_out = match report.intruders_left_out {
         0 => String::new(),
         count => format!(
-            "<p class=\"quiet\">{} others took less.</p>",
-            grouped(count)
+            "<p class=\"quiet\">{} {} took less.</p>",
+            grouped(count),
+            screen::plural(count, "other", "others")
         ),
     };
     if rest.is_empty() {
@@ -135,8 +136,9 @@ pub(super) fn budgets(report: &Report) -> Part {
     if report.budgets_left_out > 0 {
         let _ = write!(
             inside,
-            "<p class=\"quiet\">{} more threads were hardly on a CPU.</p>",
-            grouped(report.budgets_left_out)
+            "<p class=\"quiet\">{} more {} hardly on a CPU.</p>",
+            grouped(report.budgets_left_out),
+            screen::plural(report.budgets_left_out, "thread was", "threads were")
         );
     }
     let text = "Own code: it ran. Calls: system calls. Woken: it had work, and waited for a CPU. Blocked: it slept, or waited for something.";
