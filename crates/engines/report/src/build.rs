@@ -153,16 +153,16 @@ fn passes(inputs: &Inputs, title: String, slowest: usize, figures: TraceFigures)
         detail_over: first.slowest_from(),
         ..source.setting()
     };
-    let axis = Axis::from_source(source, &passed);
+    let axis = Axis::from_pass(&passed);
     let mut collector = Collector::new(&mut first, slowest, axis);
     inputs.pass("second of two passes", setting, &mut collector);
     let notes = notes(source, &passed);
-    let left_out = missing::request_notes(source, &passed, &first);
+    let left_out = missing::request_notes(&passed, &first);
     let slow = collector.second.take_slowest();
     let waterfalls = slow
         .iter()
         .enumerate()
-        .map(|(rank, it)| waterfall::waterfall(rank, it, source, passed.begin))
+        .map(|(rank, it)| waterfall::waterfall(rank, it, source, passed.start))
         .collect();
     let threads = std::mem::take(&mut collector.threads).finish(source, axis);
     let found = verdicts(&first, &collector.second, &inputs.by);
@@ -184,7 +184,7 @@ fn passes(inputs: &Inputs, title: String, slowest: usize, figures: TraceFigures)
         title,
         maker: concat!("dptrace ", env!("CARGO_PKG_VERSION")).to_owned(),
         facts: facts::facts(source, &passed),
-        offset: axis.begin.0.saturating_sub(passed.begin.0),
+        offset: axis.begin.0.saturating_sub(passed.start.0),
         span: axis.span(),
         has_kernel: source.kernel.is_some(),
         still_open,
@@ -215,13 +215,9 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
-    /// Starts at the first record, or at the kernel's first event if that is later: earlier
-    /// requests are left out, because a ring may hold records that are hours old.
-    pub(crate) fn from_source(source: &Source, passed: &PassStats) -> Self {
-        let begin = source
-            .kernel
-            .as_ref()
-            .map_or(passed.begin, |kernel| kernel.start.max(passed.begin));
+    /// Starts at the origin of printed times: earlier requests are in no figure.
+    pub(crate) fn from_pass(passed: &PassStats) -> Self {
+        let begin = passed.start;
         Self {
             begin,
             end: passed.end.max(begin),

@@ -21,12 +21,12 @@ const DETAILED_REQUESTS: usize = 5;
 /// Limit on the culprits named.
 const MAX_CULPRITS: usize = 6;
 
-/// Builds a waterfall. `begin` is the time of the first record, the origin of times.
+/// Builds a waterfall. `start` is the origin of times.
 pub(crate) fn waterfall(
     rank: usize,
     request: &Request<RequestLabels>,
     source: &Source,
-    begin: BootNanos,
+    start: BootNanos,
 ) -> Waterfall {
     let by = blamed(request, source);
     let mut culprits: Vec<String> = by
@@ -66,7 +66,7 @@ pub(crate) fn waterfall(
             .stages
             .last()
             .map_or_else(String::new, |stage| ran_on(stage, source)),
-        at: request.begin().0.saturating_sub(begin.0),
+        at: request.begin().0.saturating_sub(start.0),
         length: request.length(),
         lost: has_kernel.then(|| kernel_time(&by)),
         culprits,

@@ -176,8 +176,9 @@ impl Consumer<RequestLabels> for FirstPass<'_> {
         self.still_open.add(request);
         if !counts(request, self.source) {
             let is_whole = request.related.is_none() && is_measured(request);
-            self.excluded += u64::from(is_whole && request.excluded.is_some());
-            self.early += u64::from(request.related.is_none() && is_early(request, self.source));
+            let is_early = is_early(request, self.source);
+            self.early += u64::from(is_whole && is_early);
+            self.excluded += u64::from(is_whole && !is_early && request.excluded.is_some());
             return;
         }
         request

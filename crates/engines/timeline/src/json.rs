@@ -73,7 +73,8 @@ fn one(text: &mut String, request: &Request<RequestLabels>, report: &Report<'_>)
     let at = request.begin().0.saturating_sub(report.begin.0);
     let _ = write!(
         text,
-        ",\"whose\":{owner},\"at_ns\":{at},\"boot_ns\":{}",
+        ",\"whose\":{owner},\"at_ns\":{at},\"after_start_ns\":{},\"boot_ns\":{}",
+        request.begin().0.saturating_sub(report.start.0),
         request.begin().0
     );
     let depth = request

@@ -10,6 +10,7 @@ use scene::{
     AbsenceTimes, AbsenceTracker, BootNanos, Consumer, Experience, Interval, Request, Setting,
     Survey, Tid,
 };
+use screen::shorten;
 use spdk_trace::{Lcore, Ticks};
 
 use super::away;
@@ -205,7 +206,7 @@ impl Consumer<RequestLabels> for SearchPass<'_> {
     }
 }
 
-fn judged(request: &Request<RequestLabels>, source: &Source) -> RequestFindings {
+pub(crate) fn judged(request: &Request<RequestLabels>, source: &Source) -> RequestFindings {
     let by = blamed(request, source);
     let (at_least, at_most) = kernel_time(&by);
     let culprit = by.first().map(|(culprit, blamed)| Culprit {
@@ -249,6 +250,19 @@ fn judged(request: &Request<RequestLabels>, source: &Source) -> RequestFindings 
 }
 
 impl RequestFindings {
+    /// Returns the request with its connection: `r57 (TCP_REQ) of cnode2, 10.0.0.3:4420 qid:1`.
+    pub fn name(&self) -> String {
+        let owner = self.owner.as_deref().map(connection);
+        let of = [self.subsystem.clone(), owner];
+        let of = of.into_iter().flatten().collect::<Vec<_>>().join(", ");
+        let name = format!("{} ({})", self.object, self.kind);
+        if of.is_empty() {
+            name
+        } else {
+            format!("{name} of {of}")
+        }
+    }
+
     /// Names the culprit in words, as the verdicts of `dptrace timeline` do.
     pub fn blame(&self) -> String {
         let Some(culprit) = self
@@ -258,14 +272,10 @@ impl RequestFindings {
         else {
             return self.no_blame();
         };
-        let share = Share::new(culprit.is_taken, culprit.at_most, self.at_most);
-        let is_alone = share == Share::All;
-        let all = if is_alone {
-            (culprit.at_least, culprit.at_most)
-        } else {
-            (self.at_least, self.at_most)
-        };
-        words::taken_by(&culprit.name, share, all)
+        let own = (culprit.at_least, culprit.at_most);
+        let all = (self.at_least, self.at_most);
+        let (share, took) = Share::of_bounds(culprit.is_taken, own, all);
+        words::taken_by(&culprit.name, share, took)
     }
 
     fn no_blame(&self) -> String {
@@ -288,6 +298,15 @@ impl RequestFindings {
             format!("{why}; {} of it in {from} -> {to}", time(*length))
         }
     }
+}
+
+/// Limit on the columns of a connection.
+const CONNECTION_WIDTH: usize = 60;
+
+/// Returns a connection without the names of its subsystem and host, which take a whole line.
+fn connection(owner: &str) -> String {
+    let words = owner.split(' ').filter(|word| !word.starts_with("nqn."));
+    shorten(&words.collect::<Vec<_>>().join(" "), CONNECTION_WIDTH).into_owned()
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ pub mod judge;
 pub mod missing;
 mod one;
 mod open;
+mod overview;
 pub mod pass;
 pub mod perfetto;
 pub mod report;
@@ -29,4 +30,5 @@ pub mod verdict;
 pub mod words;
 
 pub use one::{KnownDelay, explain, slowest_of};
+pub use overview::Overview;
 pub use requests::{Options, explanations, intervals, verdict_sentences};

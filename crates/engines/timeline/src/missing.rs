@@ -3,7 +3,7 @@
 use observer::Observer;
 use requests::Excluded;
 use scene::OmittedCounts;
-use screen::{counted, plural, time};
+use screen::{counted, time};
 
 use super::first::FirstPass;
 use super::pass::PassStats;
@@ -30,8 +30,7 @@ pub fn notes(source: &Source, passed: &PassStats) -> Vec<String> {
     if passed.lost > 0 {
         let events = counted(passed.lost, "event");
         notes.push(format!(
-            "{events} of the kernel {} lost: these times are unknown and blamed on nobody",
-            plural(passed.lost, "was", "were")
+            "{events} of the kernel were lost: these times are unknown and blamed on nobody"
         ));
     }
     let late = source
@@ -41,9 +40,7 @@ pub fn notes(source: &Source, passed: &PassStats) -> Vec<String> {
     if late > 0 {
         let events = counted(late, "event");
         notes.push(format!(
-            "{events} of the kernel {} written out of order, and {} sorted",
-            plural(late, "was", "were"),
-            plural(late, "is", "are")
+            "{events} of the kernel were written out of order, and are sorted"
         ));
     }
     if let Some(cut) = &passed.cut {
@@ -57,9 +54,9 @@ pub fn notes(source: &Source, passed: &PassStats) -> Vec<String> {
             "the kernel reported nothing about these threads: what they did is unknown".to_owned(),
         );
     } else if let Some(end) = passed.events_end {
-        let known = time(passed.after_begin(end));
+        let known = time(passed.after_start(end));
         notes.push(format!(
-            "the kernel's events end {known} after the beginning: later times are unknown and \
+            "the kernel's events end {known} after the start: later times are unknown and \
              blamed on nobody"
         ));
     }
@@ -101,51 +98,56 @@ pub fn object_notes(left_out: OmittedCounts, most: usize) -> Vec<String> {
     notes.into_iter().flatten().collect()
 }
 
-/// Returns notes on requests that are left out: from before the kernel's events, waiting by design,
-/// or of groups for which there is no room.
-pub fn request_notes(source: &Source, passed: &PassStats, first: &FirstPass<'_>) -> Vec<String> {
+/// Returns notes on requests that are in no figure: from before the recording, waiting by design, or
+/// of groups for which there is no room. They open with that, since nothing is lost.
+pub fn request_notes(passed: &PassStats, first: &FirstPass<'_>) -> Vec<String> {
     let whole = first.times.iter().filter(|(subject, _)| !subject.is_part);
-    let counted = whole.map(|(_, times)| times.whole.count()).sum::<u64>();
-    let all = counted + first.early + first.excluded + first.left_out;
-    let begin = source
-        .kernel
-        .as_ref()
-        .map(|kernel| time(passed.after_begin(kernel.start)));
-    let before = begin.map(|begin| {
-        format!(" from before the kernel's events begin, {begin} after the first record,")
+    let measured = whole.map(|(_, times)| times.whole.count()).sum::<u64>();
+    let all = measured + first.excluded + first.left_out;
+    let older = time(passed.start.0.saturating_sub(passed.begin.0));
+    let early = (first.early > 0).then(|| {
+        format!(
+            "not in this report: {} from before the recording began, which the trace's rings still \
+             had; the oldest record is {older} older",
+            counted(first.early, "request")
+        )
     });
     let excluded = format!(
-        "left out: {}, or without an answer; dptrace latency --summary has them",
+        "{}, or without an answer; dptrace latency --summary has them",
         Excluded::Admin.in_title()
     );
-    let notes = [
-        before.and_then(|before| left(first.early, all, &before, "left out")),
-        left(first.excluded, all, "", &excluded),
-        left(first.left_out, all, "", TOO_MANY_GROUPS),
-    ];
+    let excluded =
+        of_all(first.excluded, all).map(|them| format!("not in this report: {them} {excluded}"));
+    let notes = [early, excluded, without_group(first.left_out, all)];
     notes.into_iter().flatten().collect()
 }
 
 /// Returns a note on the number of requests that are in no table.
 pub fn group_note(left_out: u64) -> Option<String> {
-    left(left_out, 0, "", TOO_MANY_GROUPS)
+    without_group(left_out, 0)
 }
 
-/// Reason that requests are in no table.
-const TOO_MANY_GROUPS: &str = "in no table, because there are too many groups: use --by with a field that \
-                       has fewer values";
-
-/// Returns a note that requests are left out, with their share if it is at least a hundredth. `all`
-/// is 0 if the total is unknown.
-fn left(count: u64, all: u64, which: &str, what: &str) -> Option<String> {
+/// Returns a note on the number of requests for whose group there is no room.
+fn without_group(count: u64, all: u64) -> Option<String> {
     let are = if count == 1 { "is" } else { "are" };
+    of_all(count, all).map(|requests| {
+        format!(
+            "{requests} {are} in no table, because there are too many groups: use --by with a field \
+             that has fewer values"
+        )
+    })
+}
+
+/// Formats a number of requests, with their share if it is at least a hundredth. `all` is 0 if the
+/// total is unknown. `None` if there are none.
+fn of_all(count: u64, all: u64) -> Option<String> {
     let requests = if all > 0 && count.saturating_mul(100) >= all {
         let share = screen::percent(screen::share(count, all), 0);
         format!("{count} of {} ({share})", counted(all, "request"))
     } else {
         counted(count, "request")
     };
-    (count > 0).then(|| format!("{requests}{which} {are} {what}"))
+    (count > 0).then_some(requests)
 }
 
 #[cfg(test)]
@@ -153,21 +155,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_share_is_rounded_and_verbs_agree() {
-        let said = |count, all| left(count, all, "", "left out");
+    fn a_share_is_rounded() {
+        let text = |count, all| of_all(count, all);
+        assert_eq!(text(20, 59).as_deref(), Some("20 of 59 requests (34%)"));
         assert_eq!(
-            said(20, 59).as_deref(),
-            Some("20 of 59 requests (34%) are left out")
-        );
-        assert_eq!(
-            said(1, 1_000).as_deref(),
-            Some("1 request is left out"),
+            text(1, 1_000).as_deref(),
+            Some("1 request"),
             "a small share is not shown"
         );
         assert_eq!(
-            said(999, 1_000).as_deref(),
-            Some("999 of 1000 requests (>99%) are left out")
+            text(999, 1_000).as_deref(),
+            Some("999 of 1000 requests (>99%)")
         );
-        assert_eq!(said(0, 59), None);
+        assert_eq!(text(0, 59), None);
     }
 }

@@ -12,7 +12,7 @@ use spdk_trace::{Ticks, Trace};
 use super::first::{counts, survey};
 use super::inputs::Inputs;
 use super::pass::RequestLabels;
-use super::second::blamed;
+use super::second::{blamed, kernel_time};
 use super::source::Source;
 use super::{text, words};
 
@@ -56,6 +56,9 @@ pub fn explain(
     let places: HashMap<(u16, Ticks), usize> =
         delayed.iter().enumerate().filter_map(place).collect();
     let rank = |request: &Request<RequestLabels>| {
+        if !counts(request, &inputs.source) {
+            return None;
+        }
         let at = request
             .records
             .iter()
@@ -83,24 +86,23 @@ pub fn slowest_of(
     observer: &Observer,
 ) -> anyhow::Result<Option<String>> {
     let inputs = Inputs::from_trace(trace, recording, observer)?;
-    let (origin, best) = best(&inputs, |request| Some(request.length()));
+    let rank = |request: &Request<RequestLabels>| {
+        counts(request, &inputs.source).then(|| request.length())
+    };
+    let (origin, best) = best(&inputs, rank);
     Ok(best.map(|(_, request)| {
         text::waterfall(&inputs.source, origin, screen, "the slowest", &request)
     }))
 }
 
-/// Returns the start of the trace, and the complete request with the highest rank.
-fn best<R: Ord>(
+/// Returns the origin of printed times, and the request with the highest rank.
+pub(crate) fn best<R: Ord>(
     inputs: &Inputs,
     rank: impl Fn(&Request<RequestLabels>) -> Option<R>,
 ) -> (BootNanos, Option<(R, Request<RequestLabels>)>) {
     let (first, passed) = survey(inputs, 0);
     let source = &inputs.source;
-    let mut best = Best {
-        source,
-        rank,
-        found: None,
-    };
+    let mut best = Best { rank, found: None };
     inputs.pass(
         "second of two passes",
         Setting {
@@ -110,20 +112,17 @@ fn best<R: Ord>(
         },
         &mut best,
     );
-    (passed.begin, best.found)
+    (passed.start, best.found)
 }
 
-struct Best<'a, R, F> {
-    source: &'a Source,
+struct Best<R, F> {
     rank: F,
     found: Option<(R, Request<RequestLabels>)>,
 }
 
-impl<R: Ord, F: Fn(&Request<RequestLabels>) -> Option<R>> Consumer<RequestLabels>
-    for Best<'_, R, F>
-{
+impl<R: Ord, F: Fn(&Request<RequestLabels>) -> Option<R>> Consumer<RequestLabels> for Best<R, F> {
     fn request(&mut self, request: &Request<RequestLabels>) {
-        if request.related.is_some() || !counts(request, self.source) {
+        if request.related.is_some() {
             return;
         }
         let Some(rank) = (self.rank)(request) else {
@@ -137,11 +136,15 @@ impl<R: Ord, F: Fn(&Request<RequestLabels>) -> Option<R>> Consumer<RequestLabels
 
 /// Names the largest taker of a request's time.
 fn verdict(source: &Source, request: &Request<RequestLabels>) -> String {
-    let all = time(request.length());
-    match blamed(request, source).first() {
+    let (all, by) = (time(request.length()), blamed(request, source));
+    match by.first() {
         Some((culprit, blamed)) => {
-            let bounds = words::bounds(blamed.at_least, blamed.at_most);
-            format!("verdict: {} took {bounds} of its {all}\n", culprit.name)
+            let (share, (least, most)) = blamed.share(culprit, kernel_time(&by));
+            let (bounds, others) = (words::bounds(least, most), share.others());
+            format!(
+                "verdict: {}{others} took {bounds} of its {all}\n",
+                culprit.name
+            )
         }
         None => format!("verdict: no event of the kernel explains its {all}\n"),
     }

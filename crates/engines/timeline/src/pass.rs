@@ -77,9 +77,12 @@ pub struct PassStats {
     pub cut: Option<String>,
     /// Time of the last record or event.
     pub end: BootNanos,
-    /// Origin of printed times: the first record, or without records the start of the kernel's
-    /// events.
+    /// Time of the first record, or without records the start of the kernel's events.
     pub begin: BootNanos,
+    /// Origin of printed times: the start of the kernel's events, because the trace's rings hold
+    /// records from long before a capture; or the first record, if that is later or if there are no
+    /// events.
+    pub start: BootNanos,
     /// Time of the last record.
     pub last_record: BootNanos,
 }
@@ -188,6 +191,7 @@ impl<E: Iterator<Item = Result<KernelEvent, String>>> PassRun<E> {
         passed.end = passed
             .end
             .max(kernel.and_then(|kernel| kernel.end).unwrap_or_default());
+        passed.start = kernel.map_or(passed.begin, |kernel| kernel.start.max(passed.begin));
         let is_early = kernel.is_some_and(|kernel| !kernel.has_last) || passed.cut.is_some();
         passed.events_end = (is_early && passed.events > 0).then_some(last_event);
         scene.finish(passed.end, consumer);
@@ -205,7 +209,7 @@ impl PassStats {
     }
 
     /// Returns the nanoseconds from the origin of printed times.
-    pub fn after_begin(&self, at: BootNanos) -> u64 {
-        at.0.saturating_sub(self.begin.0)
+    pub fn after_start(&self, at: BootNanos) -> u64 {
+        at.0.saturating_sub(self.start.0)
     }
 }

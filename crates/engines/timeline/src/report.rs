@@ -17,8 +17,10 @@ use super::verdict::Verdict;
 pub struct Report<'a> {
     /// Source of both passes.
     pub source: &'a Source,
-    /// Time of the first record, from which times are counted.
+    /// Time of the first record, from which JSON counts times.
     pub begin: BootNanos,
+    /// Origin of the times in the text.
+    pub start: BootNanos,
     /// Terminal that the text is for.
     pub screen: Screen,
     /// Fields that requests are grouped by, as typed.

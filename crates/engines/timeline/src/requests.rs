@@ -1,6 +1,7 @@
 //! The report of all requests: verdicts, then the slowest.
 
 use std::io;
+use std::time::Duration;
 
 use errors::usage;
 use observer::{Progress, READING};
@@ -8,6 +9,7 @@ use scene::Setting;
 use screen::Screen;
 
 use crate::inputs::Inputs;
+use crate::overview::Overview;
 use crate::report::{Report, verdicts};
 use crate::second::SecondPass;
 use crate::threads::Threads;
@@ -18,8 +20,8 @@ use crate::{away, first, json, missing, report, text};
 pub struct Options {
     /// Number of the slowest requests to list.
     pub slowest: usize,
-    /// Listed requests take longer than this many nanoseconds; 0 lists all.
-    pub over: u64,
+    /// Listed requests take longer than this; `None` lists all.
+    pub over: Option<Duration>,
     /// True if the text has the stages of all listed requests.
     pub all: bool,
     /// True if the text also lists requests that are not slow: their number was asked for.
@@ -30,19 +32,33 @@ pub struct Options {
     pub screen: Screen,
 }
 
-/// Returns the report of a capture or trace, as text or JSON; without a trace, that of the threads.
+impl Options {
+    /// Returns the nanoseconds beyond which requests are listed; 0 lists all.
+    fn over_nanos(&self) -> u64 {
+        let nanos = |over: Duration| u64::try_from(over.as_nanos()).unwrap_or(u64::MAX);
+        self.over.map_or(0, nanos)
+    }
+}
+
+/// Returns the report of a capture or trace, as text or JSON, below the overview of its folder;
+/// without a trace, that of the threads.
 ///
 /// # Errors
 /// Fails if JSON is wanted and there is no trace.
-pub fn explanations(inputs: &Inputs, options: &Options) -> anyhow::Result<String> {
+pub fn explanations(
+    inputs: &Inputs,
+    options: &Options,
+    overview: Option<&Overview>,
+) -> anyhow::Result<String> {
     let source = &inputs.source;
+    let before = overview.map_or_else(String::new, |it| it.before(options));
     if source.trace.is_some() {
         let format = if options.as_json {
             json::json
         } else {
             text::text
         };
-        return Ok(format_report(inputs, options, format));
+        return Ok(before + &format_report(inputs, options, format));
     }
     if options.as_json {
         return Err(usage(
@@ -52,7 +68,7 @@ pub fn explanations(inputs: &Inputs, options: &Options) -> anyhow::Result<String
     let mut threads = Threads::new(options.slowest);
     let passed = inputs.pass(READING, source.setting(), &mut threads);
     missing::report(source, &passed, &inputs.observer);
-    Ok(threads.text(source, options.screen))
+    Ok(before + &threads.text(source, options.screen))
 }
 
 /// Returns the sentences with which the report of a capture or trace begins: the causes of its slow
@@ -63,7 +79,7 @@ pub fn verdict_sentences(inputs: &Inputs, screen: Screen) -> String {
     }
     let options = Options {
         slowest: 1,
-        over: 0,
+        over: None,
         all: false,
         lists_fast: false,
         as_json: false,
@@ -102,7 +118,7 @@ pub fn intervals(
 
 /// Passes over the requests twice and formats the report. Notes go to the observer of `inputs`.
 fn format_report(inputs: &Inputs, options: &Options, format: fn(&Report<'_>) -> String) -> String {
-    let over = options.over;
+    let over = options.over_nanos();
     let source = &inputs.source;
     let (mut first, passed) = first::survey(inputs, options.slowest);
     let usual = std::mem::take(&mut first.survey).finish();
@@ -128,7 +144,7 @@ fn format_report(inputs: &Inputs, options: &Options, format: fn(&Report<'_>) -> 
     let (verdicts, beyond) = (verdicts(&first, &second, &inputs.by), second.beyond);
     let begin = passed.begin;
     let by = &inputs.by[..];
-    let left_out = missing::request_notes(source, &passed, &first);
+    let left_out = missing::request_notes(&passed, &first);
     let mut lines = first.still_open.json(source, passed.end);
     for line in away::json(source, &second.away, begin) {
         lines += &line;
@@ -143,6 +159,7 @@ fn format_report(inputs: &Inputs, options: &Options, format: fn(&Report<'_>) -> 
     format(&Report {
         source,
         begin,
+        start: passed.start,
         screen: options.screen,
         by,
         verdicts,

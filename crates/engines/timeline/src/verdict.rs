@@ -5,7 +5,7 @@ use screen::{counted, time};
 use super::first::{Subject, Times};
 use super::second::{BANDS, CauseGroup, Loss, MainCause, Rest, Sum};
 use super::source::Source;
-use super::words;
+use super::words::{self, Share};
 
 /// Name of the time that nobody took in stages that the thread's own work ends.
 pub const OWN_CODE: &str = "its own code";
@@ -149,7 +149,12 @@ impl<'a> Verdict<'a> {
         let each = if count == 1 { "" } else { " each" };
         let ((from, to), rest) = match cause {
             MainCause::Culprit(name) => {
-                let others = if group.has_others { " and others" } else { "" };
+                let share = if group.has_others {
+                    Share::Most
+                } else {
+                    Share::All
+                };
+                let others = share.others();
                 let took = words::range(least, most);
                 let lost = match (&**name == words::STOPPED, count) {
                     (false, _) => format!("lost {took}{each} to {name}{others}"),

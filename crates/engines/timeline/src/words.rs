@@ -129,7 +129,8 @@ pub fn range(least: u64, most: u64) -> String {
 /// Name of everything that takes the time of a runnable thread.
 pub const OTHERS: &str = "other threads and interrupts";
 
-/// Share of the largest taker in all that was taken.
+/// Share of the largest taker in all that was taken: the one rule by which sentences, tables and
+/// pages name a taker alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
     /// At least 60 %, or not taken by others: it is named alone.
@@ -149,6 +150,23 @@ impl Share {
             part if part >= u128::from(whole) * 60 => Self::All,
             part if part > u128::from(whole) * 50 => Self::Most,
             _ => Self::Largest,
+        }
+    }
+
+    /// Returns the share of the largest taker, and the time to state beside its name: its own if it
+    /// is named alone, otherwise that of all. Both times are bounds, at least and at most.
+    pub fn of_bounds(is_taken: bool, own: (u64, u64), all: (u64, u64)) -> (Self, (u64, u64)) {
+        match Self::new(is_taken, own.1, all.1) {
+            Self::All => (Self::All, own),
+            share => (share, all),
+        }
+    }
+
+    /// Returns the words after the taker's name.
+    pub fn others(self) -> &'static str {
+        match self {
+            Self::All => "",
+            Self::Most | Self::Largest => " and others",
         }
     }
 
@@ -250,6 +268,19 @@ pub fn short(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_taker_of_60_percent_is_named_alone_with_its_own_time() {
+        let share = |own| Share::of_bounds(true, (0, own), (1, 1_000));
+        assert_eq!(share(600), (Share::All, (0, 600)));
+        assert_eq!(share(599), (Share::Most, (1, 1_000)));
+        assert_eq!(share(500), (Share::Largest, (1, 1_000)));
+        let others = [Share::All, Share::Most, Share::Largest].map(Share::others);
+        assert_eq!(others, ["", " and others", " and others"]);
+        // The thread's own call is no time that others took.
+        let own = Share::of_bounds(false, (7, 7), (0, 0));
+        assert_eq!(own, (Share::All, (7, 7)));
+    }
 
     #[test]
     fn a_sentence_names_its_requests() {

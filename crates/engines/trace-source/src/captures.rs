@@ -26,6 +26,8 @@ pub const RINGS: &str = "trace.rings";
 pub const KERNEL: &str = "kernel.events";
 /// Name of the recording of objects.
 pub const OBJECTS: &str = "objects.txt";
+/// Reason for the end of a capture around the time in which a thread was away.
+pub const AWAY: &str = "a thread was away";
 /// Prefix of the name of a capture around a slow request.
 const START: &str = "slow-";
 /// Suffix of the name of a capture around a slow request.
@@ -79,18 +81,76 @@ pub fn is_slow_name(name: &str) -> bool {
         && rest.as_bytes().get(19) == Some(&b'-')
 }
 
-/// Returns the newest capture around a slow request in a folder that is no capture itself, and their
-/// number; `None` if there is none.
-pub fn newest_in(folder: &Path) -> Option<(PathBuf, usize)> {
+/// Returns when the request of such a name ended: `2026-11-23 03:12:44.123`, in UTC.
+pub fn slow_time(name: &str) -> Option<String> {
+    let digits = is_slow_name(name).then(|| &name[START.len()..])?;
+    let (day, time) = (&digits[..8], &digits[9..19]);
+    Some(format!(
+        "{}-{}-{} {}:{}:{}",
+        &day[..4],
+        &day[4..6],
+        &day[6..],
+        &time[..2],
+        &time[2..4],
+        &time[4..]
+    ))
+}
+
+/// Returns the captures around slow requests in a folder that is no capture itself, the oldest
+/// first.
+pub fn slow_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = folder.read_dir().into_iter().flatten();
     if is_capture(folder) {
-        return None;
+        return Vec::new();
     }
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let mut captures: Vec<PathBuf> = names
+        .filter(|name| is_slow_name(name))
+        .map(|name| folder.join(name))
+        .filter(|path| is_capture(path))
+        .collect();
+    captures.sort_unstable();
+    captures
+}
+
+/// Returns the advice to capture a process first, for commands that only read captures.
+pub fn captured_first(process: &str) -> String {
+    let process = shell::word(process);
+    format!(
+        "capture the process first, then read the folder that this creates: dptrace capture -p \
+         {process} --for 3s (or dptrace capture -p {process} --slow 500us, which waits for slow \
+         requests)"
+    )
+}
+
+/// Limit on the captures that an error names.
+const MAX_NAMED: usize = 5;
+
+/// Returns what a user can type after a command that reads captures: the captures in a folder, and
+/// the folders of captures, the newest first. `None` if there are none.
+pub fn choices(command: &str, folder: &Path) -> Option<String> {
     let entries = folder.read_dir().ok()?.filter_map(Result::ok);
-    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    let captures = names.filter(|name| is_slow_name(name) && is_capture(&folder.join(name)));
-    let captures: Vec<String> = captures.collect();
-    let newest = captures.iter().max()?;
-    Some((folder.join(newest), captures.len()))
+    let mut found: Vec<_> = entries
+        .map(|entry| entry.path())
+        .filter(|path| is_capture(path) || !slow_in(path).is_empty())
+        .filter_map(|path| {
+            let changed = path.metadata().ok()?.modified().ok()?;
+            Some((changed, shell::word(path.file_name()?).into_owned()))
+        })
+        .collect();
+    found.sort_unstable_by(|one, other| other.cmp(one));
+    let mut names = found.iter().map(|(_, name)| &**name);
+    let newest = names.next()?;
+    let others: Vec<&str> = names.by_ref().take(MAX_NAMED - 1).collect();
+    let here = if others.is_empty() {
+        String::new()
+    } else {
+        format!(" (older: {})", others.join(", "))
+    };
+    Some(match names.count() {
+        0 => format!("the newest here: {command} {newest}{here}"),
+        more => format!("the newest here: {command} {newest}{here} and {more} more"),
+    })
 }
 
 /// Opens a capture without any report.
@@ -224,6 +284,10 @@ mod tests {
     fn names_are_known_again() {
         assert_eq!(at(123), "slow-20261123-031244.123-4711.capture");
         assert!(is_slow_name(&at(7)) && at(7) < at(11) && at(11) < at(1_000));
+        assert_eq!(
+            slow_time(&at(123)).as_deref(),
+            Some("2026-11-23 03:12:44.123")
+        );
         for other in [
             "slow.capture",
             "slow-1-2.3-4.capture",
@@ -231,7 +295,42 @@ mod tests {
             "x.capture",
             "slow-20261123.031244-123-4711.capture",
         ] {
-            assert!(!is_slow_name(other), "{other}");
+            assert!(
+                !is_slow_name(other) && slow_time(other).is_none(),
+                "{other}"
+            );
         }
+    }
+
+    #[test]
+    fn captures_of_a_folder_are_named_the_newest_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let make = |name: &str, seconds: u64| {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(&path).unwrap();
+            std::fs::write(path.join(META), "{}").unwrap();
+            let top = folder.path().join(Path::new(name).iter().next().unwrap());
+            let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
+            std::fs::File::open(top)
+                .unwrap()
+                .set_modified(time)
+                .unwrap();
+        };
+        let choices = || choices("dptrace report", folder.path());
+        std::fs::create_dir(folder.path().join("other")).unwrap();
+        assert_eq!(choices(), None);
+        make("a b.capture", 1_000);
+        let one = "the newest here: dptrace report 'a b.capture'";
+        assert_eq!(choices().as_deref(), Some(one));
+        make(&format!("w.watch/{}", at(1)), 2_000);
+        make(&format!("w.watch/{}", at(0)), 2_000);
+        let slow = [at(0), at(1)].map(|name| folder.path().join("w.watch").join(name));
+        assert_eq!(slow_in(&folder.path().join("w.watch")), slow);
+        let two = "the newest here: dptrace report w.watch (older: 'a b.capture')";
+        assert_eq!(choices().as_deref(), Some(two));
+        (0..5).for_each(|nth| make(&format!("{nth}"), nth));
+        let many =
+            "the newest here: dptrace report w.watch (older: 'a b.capture', 4, 3, 2) and 2 more";
+        assert_eq!(choices().as_deref(), Some(many));
     }
 }

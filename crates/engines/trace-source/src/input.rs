@@ -60,8 +60,9 @@ pub struct PipedInput {
 /// Returns the path that a user means by the name of a trace: a file of a capture stands for the
 /// capture, and a folder of captures, as `dptrace capture --slow` writes it, for the newest one.
 pub fn named(path: &Path, observer: &Observer) -> PathBuf {
-    if let Some((newest, count)) = captures::newest_in(path) {
-        let captures = screen::counted(count as u64, "capture");
+    let mut slow = captures::slow_in(path);
+    let captures = screen::counted(slow.len() as u64, "capture");
+    if let Some(newest) = slow.pop() {
         observer.note(&format!(
             "{} has {captures}: reading the newest one, {}",
             printable(path),

@@ -17,7 +17,7 @@ use text::printable::{self, path as printable};
 use text::utc;
 use timeline::judge::{CaptureFindings, judge, learn};
 use trace_source::FileSource;
-use trace_source::captures::{KERNEL, OBJECTS, RINGS, slow_name};
+use trace_source::captures::{self, KERNEL, OBJECTS, RINGS, slow_name};
 use whole_file::sync_folder;
 
 use super::kernel::{EventCounts, EventSlice};
@@ -287,7 +287,7 @@ impl WriterContext {
         let what = if window.subject.reason.slow().is_some() {
             "a slow request"
         } else {
-            "a thread was away"
+            captures::AWAY
         };
         let folder = Folder::create(Some(partial), self.pid)?;
         let mut stream = RingsWriter::begin(folder.file(RINGS)?)?;

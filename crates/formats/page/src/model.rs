@@ -12,7 +12,7 @@ pub struct Report {
     pub maker: String,
     /// Facts about the whole, as name and value: time, place, process.
     pub facts: Vec<(String, String)>,
-    /// Start of the charts, after the first record. Times in [`Report::heat`] and [`Report::lanes`]
+    /// Start of the charts, after the origin of times. Times in [`Report::heat`] and [`Report::lanes`]
     /// count from it.
     pub offset: u64,
     /// Time from `offset` to the end.

@@ -216,19 +216,20 @@ pub(crate) fn explained(error: anyhow::Error, path: &Path) -> anyhow::Error {
 /// Loads a trace and measures its tick rate, as [`Place::load_measured`] does, and explains other
 /// files that users pass by mistake.
 pub(crate) fn load_measured(place: Place) -> anyhow::Result<LoadedTrace> {
-    let path = place.path().map(Path::to_owned);
-    let loaded = place.load_measured(&terminal::observer());
-    loaded.map_err(|error| match path {
-        Some(path) => explained(error, &path),
-        None => error,
-    })
+    explaining(place, |place| place.load_measured(&terminal::observer()))
 }
 
 /// Loads a trace, as [`Place::load`] does, and explains other files that users pass by mistake.
 pub(crate) fn load(place: Place, again: bool) -> anyhow::Result<LoadedTrace> {
+    explaining(place, |place| place.load(again, &terminal::observer()))
+}
+
+fn explaining(
+    place: Place,
+    load: impl FnOnce(Place) -> anyhow::Result<LoadedTrace>,
+) -> anyhow::Result<LoadedTrace> {
     let path = place.path().map(Path::to_owned);
-    let loaded = place.load(again, &terminal::observer());
-    loaded.map_err(|error| match path {
+    load(place).map_err(|error| match path {
         Some(path) => explained(error, &path),
         None => error,
     })
@@ -254,14 +255,8 @@ pub(crate) fn refuse_to_overwrite(
     objects: &ObjectArgs,
     output: Option<&Path>,
 ) -> anyhow::Result<()> {
-    let trace = if let Place::File(path) = place {
-        Some(("the trace itself", path.as_path()))
-    } else {
-        None
-    };
-    let captured = trace
-        .map(|(_, path)| captures::files(path))
-        .unwrap_or_default();
+    let trace = place.path().map(|path| ("the trace itself", path));
+    let captured = place.path().map(captures::files).unwrap_or_default();
     let captured = captured.iter().map(|(what, path)| (*what, path.as_path()));
     output::refuse_inputs(
         output,
@@ -280,16 +275,6 @@ fn is_process(word: &str) -> bool {
         && (text::number::is_digits(word) || process_selector::is_there(word))
 }
 
-/// Returns the advice to capture a process first, for commands that only read captures.
-pub(crate) fn captured_first(process: &str) -> String {
-    let process = text::shell::word(process);
-    format!(
-        "capture the process first, then read the folder that this creates: dptrace capture -p \
-         {process} --for 3s (or dptrace capture -p {process} --slow 500us, which waits for slow \
-         requests)"
-    )
-}
-
 /// Returns the trace or capture that a user named, for commands that read no process. An error for
 /// a process advises to capture it first.
 pub(crate) fn capture_or_trace(path: &Path) -> anyhow::Result<PathBuf> {
@@ -297,7 +282,7 @@ pub(crate) fn capture_or_trace(path: &Path) -> anyhow::Result<PathBuf> {
         return Err(usage(format!(
             "{} is not a file or folder: {}",
             printable(path),
-            captured_first(process)
+            captures::captured_first(process)
         )));
     }
     Ok(named(path, &terminal::observer()))

@@ -11,6 +11,7 @@ use console::messages::is_bpftrace_compat;
 use grammar::complete::find_option;
 use text::number::is_digits;
 use text::{printable, shell};
+use trace_source::captures;
 
 use crate::cli::Cli;
 
@@ -143,6 +144,9 @@ fn hint(line: &CommandLine<'_>, error: &clap::Error) -> Option<String> {
                     .unwrap_or_else(|| "dptrace --help lists the commands".to_owned()),
             )
         }
+        ErrorKind::MissingRequiredArgument => context(ContextKind::InvalidArg)
+            .filter(|word| word.starts_with("<CAPTURE>"))
+            .and_then(|_| captures::choices(&line.name(), Path::new("."))),
         ErrorKind::InvalidValue => near(ContextKind::SuggestedValue),
         ErrorKind::UnknownArgument => {
             let word = context(ContextKind::InvalidArg)?;
@@ -193,7 +197,7 @@ fn instead_of_option(line: &CommandLine<'_>, option: &str, near: Option<String>)
     }
     if matches!(command, "timeline" | "report") && matches!(option, "-p" | "--pid") {
         let process = line.after(option).unwrap_or("PID");
-        return Some(crate::args::input::captured_first(process));
+        return Some(captures::captured_first(process));
     }
     if command == "run" {
         let near = near.map_or_else(String::new, |near| format!("{near} "));

@@ -8,12 +8,15 @@ mod text;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
+use anyhow::Context as _;
 use clap::{Args, ValueEnum};
+use console::messages::note;
 use console::output::Output;
 use console::terminal;
 use errors::usage;
 use page::chart::{self, Chart};
 use page::{PerfettoFile, Report};
+use timeline::Overview;
 
 use crate::args::input;
 use crate::args::objects::ObjectArgs;
@@ -27,7 +30,8 @@ pub(crate) struct ReportArgs {
     /// The folder of a capture, or a trace file; two are compared
     ///
     /// A capture has a trace and the kernel's events. For a trace file alone, the parts that need
-    /// the kernel's events are left out. --parquet takes several.
+    /// the kernel's events are left out. In a folder of capture --slow, all captures are listed,
+    /// and the slowest is explained. --parquet takes several.
     #[arg(value_name = "CAPTURE", required = true)]
     files: Vec<PathBuf>,
 
@@ -203,10 +207,16 @@ pub(crate) fn run(args: &ReportArgs, name: ReportName) -> anyhow::Result<()> {
     if is_one && args.files.len() > 1 {
         return compare::run(args, form);
     }
+    let (objects, observer) = (args.objects.sources(), terminal::observer());
+    let overview = Overview::from_files(&args.files, &objects, &observer)?;
     let files = args.files.iter().map(|path| input::capture_or_trace(path));
-    let files = files.collect::<anyhow::Result<Vec<_>>>()?;
+    let files = match &overview {
+        Some(overview) => overview.paths(),
+        None => files.collect::<anyhow::Result<_>>()?,
+    };
     tables::write(&files, &args.objects, &args.tables)?;
-    let [path] = files.as_slice() else {
+    let slowest = overview.as_ref().map(Overview::slowest);
+    let Some(path) = slowest.or((files.len() == 1).then_some(&*files[0])) else {
         return Ok(());
     };
     let source = Source {
@@ -214,9 +224,14 @@ pub(crate) fn run(args: &ReportArgs, name: ReportName) -> anyhow::Result<()> {
         objects: &args.objects,
         verdict: &args.verdict,
     };
+    let lists = form == Form::Text && !args.explanations.ndjson;
+    if let Some(overview) = overview.as_ref().filter(|_| is_one && !lists) {
+        note(&overview.note());
+    }
     text::write_perfetto(&source, &args.perfetto)?;
+    let output = args.output.as_deref();
     match form {
-        Form::Text => text::print(&source, &args.explanations, args.output.as_deref()),
+        Form::Text => text::print(&source, &args.explanations, overview.as_ref(), output),
         Form::Page => write_page(&source, args),
         Form::Nothing => Ok(()),
     }
@@ -249,11 +264,10 @@ fn chart(which: ChartKind, report: &Report) -> anyhow::Result<Chart> {
     Ok(match which {
         ChartKind::Heat => chart::heat(report),
         ChartKind::Percentiles => chart::percentiles(report),
-        ChartKind::Waterfall => match report.waterfalls.first() {
-            Some(slowest) => chart::waterfall(report, slowest),
-            None => {
-                anyhow::bail!("the trace has no complete request, so there is no waterfall to draw")
-            }
-        },
+        ChartKind::Waterfall => {
+            let slowest = report.waterfalls.first();
+            let why = "the trace has no complete request, so there is no waterfall to draw";
+            chart::waterfall(report, slowest.context(why)?)
+        }
     })
 }

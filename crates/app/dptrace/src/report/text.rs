@@ -8,7 +8,7 @@ use console::output::{self, Output};
 use console::terminal;
 use observer::Progress;
 use timeline::inputs::Inputs;
-use timeline::{Options, perfetto};
+use timeline::{Options, Overview, perfetto};
 use trace_source::Place;
 use whole_file::Access;
 
@@ -83,8 +83,8 @@ pub(super) struct PerfettoArgs {
 
     /// Write only this part of the Perfetto trace: 1.2s..1.3s
     ///
-    /// Times count from the first record, as in the output; either may be left out. Browsers give
-    /// up on traces of about 1 GB.
+    /// Times count from the start of the recording, as in the output; either may be left out.
+    /// Browsers give up on traces of about 1 GB.
     #[arg(long, value_name = "FROM..TO", requires = "perfetto", value_parser = perfetto::command::span)]
     window: Option<perfetto::command::Span>,
 }
@@ -127,15 +127,14 @@ pub(super) fn write_perfetto(source: &Source<'_>, args: &PerfettoArgs) -> anyhow
     perfetto::command::write(path, args.window, &inputs, access)
 }
 
-/// Prints the explanations, to `written` or to standard output.
+/// Prints the explanations after what an overview says, to `written` or to standard output.
 pub(super) fn print(
     source: &Source<'_>,
     args: &TextArgs,
+    overview: Option<&Overview>,
     written: Option<&Path>,
 ) -> anyhow::Result<()> {
     let (inputs, access) = source.open(written)?;
-    let slowest = source.verdict.slowest();
-    let screen = output::screen(written);
     let mut output = Output::whole(written, access)?;
     if args.ndjson {
         let progress = Progress::new(&terminal::observer_beside(&output));
@@ -145,18 +144,15 @@ pub(super) fn print(
         })?;
         return Ok(output.finish()?);
     }
-    let over = args
-        .over
-        .map_or(0, |over| u64::try_from(over.as_nanos()).unwrap_or(u64::MAX));
     let options = Options {
-        slowest,
-        over,
+        slowest: source.verdict.slowest(),
+        over: args.over,
         all: args.all,
         lists_fast: source.verdict.slowest.is_some(),
         as_json: args.json,
-        screen,
+        screen: output::screen(written),
     };
-    let text = timeline::explanations(&inputs, &options)?;
+    let text = timeline::explanations(&inputs, &options, overview)?;
     output.buffer.extend(text.as_bytes());
     Ok(output.finish()?)
 }

@@ -254,16 +254,67 @@ fn a_folder_of_captures_stands_for_its_newest_one() {
         let meta = dir.path().join("it.watch").join(name).join("meta.json");
         fs::write(meta, "not read here").expect("a file");
     }
-    for command in ["report", "trace", "latency"] {
+    for command in ["trace", "latency"] {
         let done = dptrace(&[command, "it.watch"], dir.path());
         let messages = String::from_utf8_lossy(&done.stderr);
         let note = format!("it.watch has 2 captures: reading the newest one, it.watch/{new}");
         assert!(messages.contains(&note), "{command}: {messages}");
     }
+    // A report has all of them; if none can be read, it fails as it does for the newest one.
+    let done = dptrace(&["report", "it.watch"], dir.path());
+    let messages = String::from_utf8_lossy(&done.stderr);
+    assert!(messages.contains(new), "{messages}");
     fs::create_dir(dir.path().join("none")).expect("a folder");
     let done = dptrace(&["report", "none"], dir.path());
     let messages = String::from_utf8_lossy(&done.stderr);
     assert!(messages.contains("not a capture"), "{messages}");
+}
+
+#[test]
+fn a_report_lists_all_captures_of_a_folder() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let [old, new] =
+        ["01", "02"].map(|hour| format!("it.watch/slow-20261130-{hour}0000.000-1.capture"));
+    for name in [&old, &new] {
+        let folder = dir.path().join(name);
+        fs::create_dir_all(&folder).expect("a folder");
+        let begin = Timestamp {
+            utc: "2026-11-30T01:00:00Z".into(),
+            boot_nanos: 1_000_000,
+        };
+        scenes::write_absences(&folder, begin, b"other");
+        scenes::add_rings(&folder);
+    }
+    let (text, _) = scenes::printed(&["report", "it.watch"], dir.path());
+    let rows = "\n  1 2026-11-30 01:00:00.000        -  no request";
+    assert!(
+        text.starts_with("it.watch has 2 captures\n") && text.contains(rows),
+        "{text}"
+    );
+    assert!(
+        text.contains(&format!(
+            "number 2, the newest, {new}\nanother one: dptrace report {old}\n"
+        )),
+        "{text}"
+    );
+    let (json, _) = scenes::printed(&["report", "it.watch", "--json"], dir.path());
+    for name in [&old, &new] {
+        assert!(json.contains(&format!("\"capture\":\"{name}\"")), "{json}");
+    }
+    // A page is of one, and says so.
+    let (_, messages) = scenes::printed(&["report", "it.watch", "-o", "it.html"], dir.path());
+    let note =
+        format!("2 captures: this is about the newest, {new}; another one: dptrace report {old}");
+    assert!(messages.contains(&note), "{messages}");
+    let (_, messages) = scenes::printed(&["report", "it.watch", "--parquet", "tables"], dir.path());
+    assert!(!messages.contains("this is about"), "{messages}");
+    // Whoever names none is told what there is.
+    let done = dptrace(&["report"], dir.path());
+    let messages = String::from_utf8_lossy(&done.stderr);
+    assert!(
+        messages.contains("the newest here: dptrace report it.watch"),
+        "{messages}"
+    );
 }
 
 #[test]

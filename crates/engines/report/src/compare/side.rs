@@ -90,7 +90,7 @@ pub(super) fn measure(inputs: &Inputs, title: String) -> Side {
         usual: std::mem::take(&mut first.survey).finish(),
         ..source.setting()
     };
-    let mut spread = SpreadPass::new(&first, Axis::from_source(source, &passed));
+    let mut spread = SpreadPass::new(&first, Axis::from_pass(&passed));
     inputs.pass("second of two passes", setting, &mut spread);
     let axis = spread.axis;
     let kind = |(subject, sums): (Subject, KindSums)| {

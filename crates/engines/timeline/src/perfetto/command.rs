@@ -125,9 +125,9 @@ fn report_limits(
 fn report_begin(source: &Source, passed: &PassStats, window: Window, observer: &Observer) {
     let start = source.kernel.as_ref().map(|kernel| kernel.start);
     if let Some(start) = start.filter(|start| passed.begin.max(window.from) < *start) {
-        let after = time(passed.after_begin(start));
+        let older = time(start.0.saturating_sub(passed.begin.0));
         observer.note(&format!(
-            "the kernel's events begin {after} after the first record: before that, only requests \
+            "the first record is {older} older than the recording: before that began, only requests \
              are shown"
         ));
     }
@@ -138,15 +138,15 @@ impl Span {
     /// end of the capture.
     fn window(self, passed: &PassStats) -> anyhow::Result<Window> {
         let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        let after = |time: Duration| BootNanos(passed.begin.0.saturating_add(nanos(time)));
+        let after = |time: Duration| BootNanos(passed.start.0.saturating_add(nanos(time)));
         let window = Window {
             from: after(self.from),
             to: self.to.map_or(Window::ALL.to, after),
         };
         if window.from > passed.end {
-            let (from, length) = (time(nanos(self.from)), time(passed.after_begin(passed.end)));
+            let (from, length) = (time(nanos(self.from)), time(passed.after_start(passed.end)));
             return Err(usage(format!(
-                "--window begins at {from}, but the capture ends {length} after its first record: \
+                "--window begins at {from}, but the capture ends {length} after its start: \
                  choose a part of 0..{length}"
             )));
         }

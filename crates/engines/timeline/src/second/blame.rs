@@ -7,7 +7,7 @@ use scene::{Activity, Cpu, Request, StageOfRequest};
 
 use crate::pass::RequestLabels;
 use crate::source::Source;
-use crate::words;
+use crate::words::{self, Share};
 
 /// Taker of a request's time. Threads with one name on one CPU count as one: a compiler has many.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +53,13 @@ impl BlamedTime {
     pub(super) fn count(&mut self, length: u64) {
         self.requests += 1;
         self.length = self.length.saturating_add(length);
+    }
+
+    /// Returns the share of the largest taker in what the kernel took, and the time to state beside
+    /// its name.
+    pub fn share(&self, culprit: &Culprit, kernel: (u64, u64)) -> (Share, (u64, u64)) {
+        let own = (self.at_least, self.at_most);
+        Share::of_bounds(culprit.activity.is_taken(), own, kernel)
     }
 
     /// Returns the mean over `of` requests, at least and at most.

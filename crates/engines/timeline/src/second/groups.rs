@@ -113,19 +113,14 @@ pub(super) fn add(
         taken.next().filter(|_| is_half(kernel.1))
     });
     if let Some((culprit, blamed)) = largest {
-        let share = Share::new(culprit.activity.is_taken(), blamed.at_most, kernel.1);
-        let is_alone = share == Share::All;
-        let took = if is_alone {
-            (blamed.at_least, blamed.at_most)
-        } else {
-            kernel
-        };
-        let stall = stage_of(request, &culprit.name, source).and_then(Stall::of_stage);
+        let (share, took) = blamed.share(culprit, kernel);
+        let stage = stage_of(request, &culprit.name, source);
+        let stall = stage.and_then(|stage| Stall::of_stage(stage, culprit.activity));
         let group = groups
             .entry(MainCause::Culprit(culprit.name_without_cpu()))
             .or_default();
         group.add(took, stall);
-        group.has_others |= !is_alone;
+        group.has_others |= share != Share::All;
         return;
     }
     let excess = |stage: &&StageOfRequest| {

@@ -47,17 +47,17 @@ pub fn verdict_sentences(report: &Report<'_>) -> String {
     page.text
 }
 
-/// Formats one request with its stages; `label` names it, and times count from `begin`.
+/// Formats one request with its stages; `label` names it, and times count from `start`.
 pub fn waterfall(
     source: &Source,
-    begin: BootNanos,
+    start: BootNanos,
     screen: Screen,
     label: &str,
     request: &Request<RequestLabels>,
 ) -> String {
     let mut page = Page {
         source,
-        begin,
+        start,
         screen,
         text: String::new(),
     };
@@ -67,7 +67,8 @@ pub fn waterfall(
 
 struct Page<'a> {
     source: &'a Source,
-    begin: BootNanos,
+    /// Origin of printed times.
+    start: BootNanos,
     screen: Screen,
     text: String,
 }
@@ -76,7 +77,7 @@ impl<'a> Page<'a> {
     fn new(report: &Report<'a>) -> Self {
         Self {
             source: report.source,
-            begin: report.begin,
+            start: report.start,
             screen: report.screen,
             text: String::new(),
         }
@@ -237,7 +238,7 @@ impl<'a> Page<'a> {
         );
         self.line(&self.screen.paint(HEAD, head).to_string());
         for (rank, request) in slowest.iter().enumerate() {
-            let at = time(request.begin().0.saturating_sub(self.begin.0));
+            let at = time(request.begin().0.saturating_sub(self.start.0));
             let name = pad(&self.object(request), object);
             let stall = same[rank].map_or_else(String::new, |first| {
                 format!(" (same stall as {})", first + 1)
@@ -247,7 +248,12 @@ impl<'a> Page<'a> {
                 rank + 1,
                 time(request.length())
             );
-            self.row(&row, &format!("{}{stall}", self.taken(request)));
+            let row = self::row(
+                self.screen,
+                &row,
+                &format!("{}{stall}", self.taken(request)),
+            );
+            self.text.push_str(&row);
         }
         self.not_listed(report.slowest.len() - slowest.len());
     }
@@ -267,24 +273,6 @@ impl<'a> Page<'a> {
         self.wrapped(&line, "    ");
     }
 
-    /// Adds a row whose last cell wraps, if the terminal has room for a part of it.
-    fn row(&mut self, row: &str, last: &str) {
-        let indent = row.len();
-        match self.screen.width() {
-            Some(width) if width >= indent + MIN_CAUSE_WIDTH => {
-                for (nth, part) in wrap(last, width - indent).iter().enumerate() {
-                    let start = if nth == 0 {
-                        row.to_owned()
-                    } else {
-                        " ".repeat(indent)
-                    };
-                    let _ = writeln!(self.text, "{start}{part}");
-                }
-            }
-            _ => self.line(&format!("{row}{last}")),
-        }
-    }
-
     /// Formats a request's name and kind: objects of two kinds may have the same name.
     fn object(&self, request: &Request<RequestLabels>) -> String {
         format!(
@@ -297,26 +285,13 @@ impl<'a> Page<'a> {
     /// Names the largest taker of a request's time, or else its longest stage.
     fn taken(&self, request: &Request<RequestLabels>) -> String {
         let by = blamed(request, self.source);
-        if let Some((culprit, blamed)) = by.first()
-            && blamed.at_most.saturating_mul(20) >= request.length()
+        let by_whom = by.first();
+        if let Some((culprit, blamed)) =
+            by_whom.filter(|(_, blamed)| words::explains(blamed.at_most, request.length()))
         {
-            let (least, most) = kernel_time(&by);
-            // The culprit alone if it took nearly all, otherwise all takers together with the
-            // largest one's name.
-            if culprit.activity.is_taken()
-                && blamed.at_most.saturating_mul(10) < most.saturating_mul(9)
-            {
-                return format!(
-                    "{} and others, {}",
-                    culprit.name,
-                    words::bounds(least, most)
-                );
-            }
-            return format!(
-                "{}, {}",
-                culprit.name,
-                words::bounds(blamed.at_least, blamed.at_most)
-            );
+            let (share, (least, most)) = blamed.share(culprit, kernel_time(&by));
+            let took = words::bounds(least, most);
+            return format!("{}{}, {took}", culprit.name, share.others());
         }
         let longest = request.stages.iter().max_by_key(|stage| stage.length());
         let nothing = match &self.source.kernel {
@@ -335,6 +310,18 @@ impl<'a> Page<'a> {
             self.source.tpoint(stage.from),
             self.source.tpoint(stage.to)
         )
+    }
+}
+
+/// Formats a row whose last cell wraps, if the terminal has room for a part of it.
+pub(crate) fn row(screen: Screen, row: &str, last: &str) -> String {
+    let indent = row.len();
+    match screen.width() {
+        Some(width) if width >= indent + MIN_CAUSE_WIDTH => {
+            let lines = wrap(last, width - indent).join(&format!("\n{:indent$}", ""));
+            format!("{row}{lines}\n")
+        }
+        _ => format!("{}\n", screen.cut(&format!("{row}{last}"))),
     }
 }
 

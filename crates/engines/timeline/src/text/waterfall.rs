@@ -97,7 +97,7 @@ impl Page<'_> {
             .cpu
             .map(|cpu| format!(" on CPU {}", cpu.0))
             .unwrap_or_default();
-        let at = time(request.begin().0.saturating_sub(self.begin.0));
+        let at = time(request.begin().0.saturating_sub(self.start.0));
         let when = if self.source.kernel.is_some() {
             format!(", {at} after the start")
         } else {

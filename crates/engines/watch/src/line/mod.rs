@@ -4,14 +4,12 @@
 use std::fmt::Write as _;
 
 use scene::BootNanos;
-use screen::{counted, shorten, time, wrap};
+use screen::{counted, time, wrap};
 use text::json::quoted;
 use timeline::judge::{AbsenceReport, RequestFindings};
 
 use super::window::MissedRequests;
 
-/// Limit on the columns of a connection.
-const CONNECTION: usize = 60;
 /// Beginning of each line below a line: as many blanks as the time takes.
 const NOTE_INDENT: &str = "\n             ";
 /// Limit on the columns of a note below a line.
@@ -81,7 +79,12 @@ impl Line {
 
     /// Writes the request, its length, and its cause.
     fn request(&self, line: &mut String) {
-        line.push_str(&self.request_name());
+        line.push_str(
+            &self
+                .judged
+                .as_ref()
+                .map_or(self.kind.clone(), RequestFindings::name),
+        );
         let length = self
             .judged
             .as_ref()
@@ -135,30 +138,6 @@ impl Line {
             let short = time(short);
             notes.push(format!("the capture has only {short} of the time before"));
         }
-    }
-
-    /// Returns the request with its connection: `r57 (TCP_REQ) of cnode2, 10.0.0.3:4420 qid:1`.
-    fn request_name(&self) -> String {
-        let Some(judged) = &self.judged else {
-            return self.kind.clone();
-        };
-        let mut who = format!("{} ({})", judged.object, judged.kind);
-        if let Some(subsystem) = &judged.subsystem {
-            let _ = write!(who, " of {subsystem}");
-        }
-        if let Some(owner) = &judged.owner {
-            let owner = connection(owner);
-            let _ = write!(
-                who,
-                "{} {owner}",
-                if judged.subsystem.is_some() {
-                    ","
-                } else {
-                    " of"
-                }
-            );
-        }
-        who
     }
 
     pub(crate) fn json(&self) -> String {
@@ -252,15 +231,6 @@ fn stage_json(stage: Option<&(String, String, u64)>) -> String {
         }
         None => "null".to_owned(),
     }
-}
-
-/// Returns a connection without the names of its subsystem and host, which take a whole line.
-fn connection(owner: &str) -> String {
-    let words: Vec<&str> = owner
-        .split(' ')
-        .filter(|word| !word.starts_with("nqn."))
-        .collect();
-    shorten(&words.join(" "), CONNECTION).into_owned()
 }
 
 fn maybe(text: Option<&str>) -> String {

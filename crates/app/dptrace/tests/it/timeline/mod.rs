@@ -286,7 +286,7 @@ fn check_ends(dir: &Path, mut meta: capture::Meta) {
             (&last.into(), &6_001_000.into(), &9_001_000.into())
         );
         assert_eq!(
-            messages.contains("events end 6.00 ms after the beginning"),
+            messages.contains("events end 6.00 ms after the start"),
             last == "unknown",
             "{messages}"
         );

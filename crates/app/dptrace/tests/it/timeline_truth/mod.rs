@@ -96,7 +96,7 @@ fn after_the_last_event_of_a_cut_capture_nobody_is_blamed() {
             story.dir.path(),
         );
         assert!(
-            messages.contains("after the beginning: later times are unknown"),
+            messages.contains("after the start: later times are unknown"),
             "{messages}"
         );
         let after = check_after(&lines(&out), last);
