@@ -65,7 +65,7 @@ pub(crate) fn near_scripts(name: &str) -> String {
     if longer.is_empty() {
         text::patterns::hint(name, names())
     } else {
-        format!("; near: {}", longer.join(", "))
+        text::patterns::did_you_mean_at_end(&longer)
     }
 }
 

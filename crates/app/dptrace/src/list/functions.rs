@@ -2,7 +2,6 @@
 
 use std::io::Write as _;
 
-use anyhow::anyhow;
 use console::messages::{note, note_left_out};
 use console::output::Output;
 use elf::symbols::{Function, Functions};
@@ -51,17 +50,9 @@ pub(super) fn list(
                 known.iter().map(String::as_str),
                 MAX_NEAR_NAMES,
             );
-            let error = nothing_fits(
-                "function",
-                &request.typed,
-                &request.place,
-                &near,
-                known.len(),
-            );
-            return Err(match without.first() {
-                Some(file) => anyhow!("{error}; {}", stripped(file)),
-                None => error,
-            });
+            let more = without.first().map(|file| format!("; {}", stripped(file)));
+            let more = more.unwrap_or_default();
+            return Err(nothing_fits("function", request, &near, known.len(), &more));
         }
         None => note(&format!("{}, and it has none", stripped(&request.place))),
     }

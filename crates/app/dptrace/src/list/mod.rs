@@ -109,23 +109,23 @@ pub(crate) fn run(args: &ListArgs) -> anyhow::Result<()> {
 /// Limit on the number of near names in an error.
 const MAX_NEAR_NAMES: usize = 4;
 
-/// Returns the error that no name matches the pattern, with near names, and the number of known
-/// ones.
+/// Returns the error that no name matches the pattern, with more about the place, and near names or
+/// the number of known ones.
 fn nothing_fits(
     what: &str,
-    pattern: &str,
-    place: &str,
+    request: &Request,
     near: &[impl AsRef<str>],
     known: usize,
+    more: &str,
 ) -> anyhow::Error {
-    let near: Vec<&str> = near.iter().map(AsRef::as_ref).collect();
-    let hint = match (near.as_slice(), known) {
-        ([], 0) => "; it has none".to_owned(),
-        ([], 1) => "; it has one: list it without a pattern".to_owned(),
-        ([], known) => format!("; it has {known}: list them without a pattern"),
-        (near, _) => format!("; near: {}", near.join(", ")),
+    let (typed, place) = (&request.typed, &request.place);
+    let hint = match (near, known) {
+        ([], 0) => format!("; it has none{more}"),
+        ([], 1) => format!("; it has one: list it without a pattern{more}"),
+        ([], known) => format!("; it has {known}: list them without a pattern{more}"),
+        (near, _) => format!("{more}{}", ::text::patterns::did_you_mean_at_end(near)),
     };
-    anyhow!("no {what} of {place} matches {pattern:?}{hint}")
+    anyhow!("no {what} of {place} matches {typed:?}{hint}")
 }
 
 /// Returns the error for the name of a library in place of a pattern.
@@ -140,16 +140,17 @@ fn library_meant(request: &Request) -> anyhow::Error {
 /// Returns the same error for names in groups, `PROVIDER:NAME`.
 fn nothing_fits_in_groups(
     what: &str,
-    pattern: &str,
-    place: &str,
+    request: &Request,
     known: &[(String, String)],
+    more: &str,
 ) -> anyhow::Error {
-    let (group, name) = pattern
-        .split_once(':')
-        .map_or((None, pattern), |(group, name)| (Some(group), name));
+    let (group, name) = match request.typed.split_once(':') {
+        Some((group, name)) => (Some(group), name),
+        None => (None, request.typed.as_str()),
+    };
     let names = known
         .iter()
         .map(|(group, name)| (group.as_str(), name.as_str()));
     let near = ::text::patterns::nearest_in_groups(group, name, names, MAX_NEAR_NAMES);
-    nothing_fits(what, pattern, place, &near, known.len())
+    nothing_fits(what, request, &near, known.len(), more)
 }

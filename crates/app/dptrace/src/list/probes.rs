@@ -2,7 +2,6 @@
 
 use std::io::Write as _;
 
-use anyhow::anyhow;
 use console::messages::{note, note_left_out};
 use console::output::Output;
 use host::{Depth, ElfFile, Files};
@@ -52,9 +51,8 @@ pub(super) fn list(
                 );
                 Ok(())
             })?;
-            let (typed, place) = (&request.typed, &request.place);
-            let error = nothing_fits_in_groups("USDT probe", typed, place, &known);
-            return Err(anyhow!("{error}; --functions lists its functions"));
+            let more = "; --functions lists its functions";
+            return Err(nothing_fits_in_groups("USDT probe", request, &known, more));
         }
         None => {
             let place = &request.place;

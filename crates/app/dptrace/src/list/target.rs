@@ -8,7 +8,7 @@ use console::terminal;
 use errors::usage;
 use host::Files;
 use process_selector::{ProcessCount, ProcessSelector, Role};
-use text::patterns::{NamePattern, PatternError, ProbePattern};
+use text::patterns::{NamePattern, PatternError, ProbePattern, did_you_mean};
 use text::printable::path as printable;
 
 use super::ListArgs;
@@ -57,7 +57,11 @@ impl Request {
             }
             let pid = ProcessSelector::new([word])
                 .one(ROLE, &terminal::observer())
-                .with_context(|| format!("there is no file {word}"))?;
+                .with_context(|| {
+                    let near = did_you_mean(&host::library_cache::nearest(word, &[]));
+                    let near = near.map(|near| format!(" ({near})")).unwrap_or_default();
+                    format!("there is no file {word}{near}")
+                })?;
             (path, selector) = (None, ProcessSelector::new([pid.to_string()]));
         }
         let typed = words.next().map(pattern_text).transpose()?;

@@ -28,12 +28,7 @@ pub(super) fn list(
         .collect();
     names.retain(|of| pattern.is_none_or(|pattern| pattern.matches(&of.category, &of.name)));
     if names.is_empty() {
-        return Err(nothing_fits_in_groups(
-            "tracepoint",
-            &request.typed,
-            &request.place,
-            &known,
-        ));
+        return Err(nothing_fits_in_groups("tracepoint", request, &known, ""));
     }
     for of in &names {
         if request.json {

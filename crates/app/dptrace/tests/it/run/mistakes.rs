@@ -102,10 +102,10 @@ fn a_missing_file_or_target_is_reported() {
             &["run", "-f", "xml", "-e", "begin {}"],
             "invalid output format \"xml\"",
         ),
-        (&["scripts", "sysla"], "near: syslat"),
+        (&["scripts", "sysla"], "did you mean syslat"),
         (
             &["run", "pgqueries", "-p", "no-such-process"],
-            "'pgqueries': No such file or directory; near: pg-queries",
+            "'pgqueries': No such file or directory; did you mean pg-queries",
         ),
         (
             &["run", "pg-queries", "5"],
