@@ -56,7 +56,11 @@ fn near_stems<'a>(wanted: &str, stems: impl Iterator<Item = &'a str>) -> Vec<Str
     let plain = wanted.to_ascii_lowercase();
     let plain = stem(&plain).trim_end_matches(is_of_version);
     let core = plain.strip_prefix("lib").or(plain.strip_suffix("lib"));
-    let library = format!("lib{}", core.unwrap_or(plain));
+    let core = core.unwrap_or(plain);
+    if core.is_empty() {
+        return Vec::new();
+    }
+    let library = format!("lib{core}");
     let stems: BTreeSet<&str> = stems.filter(|stem| stem.starts_with("lib")).collect();
     if stems.contains(library.as_str()) {
         return vec![library];
