@@ -57,11 +57,7 @@ impl Request {
             }
             let pid = ProcessSelector::new([word])
                 .one(ROLE, &terminal::observer())
-                .with_context(|| {
-                    let near = did_you_mean(&host::library_cache::nearest(word, &[]));
-                    let near = near.map(|near| format!(" ({near})")).unwrap_or_default();
-                    format!("there is no file {word}{near}")
-                })?;
+                .with_context(|| no_file(word))?;
             (path, selector) = (None, ProcessSelector::new([pid.to_string()]));
         }
         let typed = words.next().map(pattern_text).transpose()?;
@@ -126,6 +122,13 @@ fn process_for(word: &OsStr) -> Option<&str> {
 fn library_for(word: &str) -> Option<PathBuf> {
     let library = host::library_cache::installed(word)?;
     (!process_selector::is_there(word)).then_some(library)
+}
+
+/// Returns the message that there is no file of this name, with near names of libraries.
+fn no_file(word: &str) -> String {
+    let near = did_you_mean(&host::library_cache::nearest(word, &[]));
+    let near = near.map(|near| format!(" ({near})")).unwrap_or_default();
+    format!("there is no file {word}{near}")
 }
 
 /// Returns the error for a pattern in place of a file or process.
