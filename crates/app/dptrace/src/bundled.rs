@@ -65,7 +65,7 @@ pub(crate) fn near_scripts(name: &str) -> String {
     if longer.is_empty() {
         text::patterns::hint(name, names())
     } else {
-        format!("; near: {}", longer.join(", "))
+        text::patterns::did_you_mean_at_end(&longer)
     }
 }
 
@@ -93,8 +93,11 @@ fn list(output: &mut Output) -> anyhow::Result<()> {
     for (n, (topic, scripts)) in topics().iter().enumerate() {
         writeln!(output.buffer, "{}{topic}", if n > 0 { "\n" } else { "" })?;
         for script in *scripts {
-            let lines =
-                wrap(script.about(), LIST_WIDTH - indent).join(&format!("\n{:indent$}", ""));
+            let kernel = script
+                .kernel()
+                .map(|release| format!(" Needs Linux {release}."));
+            let about = format!("{}{}", script.about(), kernel.unwrap_or_default());
+            let lines = wrap(&about, LIST_WIDTH - indent).join(&format!("\n{:indent$}", ""));
             writeln!(output.buffer, "  {:<call_width$}  {lines}", script.call())?;
         }
     }

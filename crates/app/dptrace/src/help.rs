@@ -1,6 +1,7 @@
 //! Output of `-h`, `--help` and `help`. Texts are built on request, not at every start.
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
@@ -62,6 +63,23 @@ const SEE_ALL: &str = "`dptrace help --all` lists all commands.";
 /// Reports whether these words ask for all commands.
 pub(crate) fn is_for_all(words: &[OsString]) -> bool {
     matches!(words, [_, help, all] if help == "help" && all == "--all")
+}
+
+/// Returns the words with `--` before a last `--help` that follows a script, which asks for the
+/// script's help.
+pub(crate) fn of_script(mut words: Vec<OsString>) -> Vec<OsString> {
+    let is_script = |word: &str| bundled_scripts::is_bundled(word) || Path::new(word).is_file();
+    let is_asked = match words.as_slice() {
+        [_, run, script, .., last] if run == "run" && (last == "-h" || last == "--help") => {
+            script.to_str().is_some_and(is_script) && !words.iter().any(|word| word == "--")
+        }
+        _ => false,
+    };
+    if is_asked {
+        words.pop();
+        words.extend(["--".into(), "--help".into()]);
+    }
+    words
 }
 
 /// Prints the help with all commands; returns the exit status.

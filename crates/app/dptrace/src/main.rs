@@ -106,7 +106,7 @@ fn words() -> BpftraceRequest {
         messages::set_bpftrace_compat();
         return BpftraceRequest::parse(words);
     }
-    BpftraceRequest::Run(process_selector::join_pids(words))
+    BpftraceRequest::Run(help::of_script(process_selector::join_pids(words)))
 }
 
 /// Runs a command, and returns the exit status: that of `run` may be its script's.

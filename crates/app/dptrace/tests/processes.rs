@@ -214,7 +214,7 @@ fn a_slip_in_a_name_has_near_names() {
                 (1, ""),
                 "{command:?} {typed}: {messages}"
             );
-            let expected = format!("no process is called {typed}; near:");
+            let expected = format!("no process is called {typed}; did you mean one of these?");
             assert!(
                 messages.contains(&expected),
                 "{command:?} {typed}: {messages}"

@@ -148,15 +148,37 @@ pub fn nearest<'a>(
     near.into_iter().take(limit).map(|(_, name)| name).collect()
 }
 
-/// Returns `; near: A, B` for a message about a name that does not exist, or an empty text if no
-/// known name is near.
+/// Returns `; did you mean A or B?` for a message about a name that does not exist, or an empty
+/// text if no known name is near.
 pub fn hint<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    let near = nearest(&wanted.replace(['*', '?'], ""), known, HINTED);
-    if near.is_empty() {
-        String::new()
-    } else {
-        format!("; near: {}", near.join(", "))
-    }
+    did_you_mean_at_end(&nearest(&wanted.replace(['*', '?'], ""), known, HINTED))
+}
+
+/// First words of a hint at names, the only form of one in the whole program.
+const DID_YOU_MEAN: &str = "did you mean ";
+
+/// Returns the hint at near names, `did you mean A, B or C?`; `None` if there are none.
+pub fn did_you_mean(names: &[impl AsRef<str>]) -> Option<String> {
+    let (last, others) = names.split_last()?;
+    let others: Vec<&str> = others.iter().map(AsRef::as_ref).collect();
+    let or = if others.is_empty() { "" } else { " or " };
+    let (others, last) = (others.join(", "), last.as_ref());
+    Some(format!("{DID_YOU_MEAN}{others}{or}{last}?"))
+}
+
+/// Returns the hint as the end of a message, `; did you mean A or B?`; empty if there are no names.
+pub fn did_you_mean_at_end(names: &[impl AsRef<str>]) -> String {
+    did_you_mean(names).map_or_else(String::new, |hint| format!("; {hint}"))
+}
+
+/// Returns the names of a hint by [`did_you_mean`]; none if the text is another hint.
+pub fn names_meant(hint: &str) -> impl Iterator<Item = &str> {
+    let names = hint.strip_prefix(DID_YOU_MEAN);
+    let names = names.and_then(|names| names.strip_suffix('?'));
+    names
+        .into_iter()
+        .flat_map(|names| names.split(", "))
+        .flat_map(|names| names.split(" or "))
 }
 
 /// Returns the nearest of names in groups, `GROUP:NAME`: probes of providers, tracepoints of
@@ -289,8 +311,23 @@ mod tests {
             "RDMA_REQ_NEW",
             "SOCK_REQ_QUEUE",
         ];
-        assert!(hint("tcp_req_nwe", known).starts_with("; near: TCP_REQ_NEW"));
+        assert!(hint("tcp_req_nwe", known).starts_with("; did you mean TCP_REQ_NEW"));
         assert_eq!(hint("zzzz", known), "");
+    }
+
+    #[test]
+    fn a_hint_asks_which_name_was_meant() {
+        assert_eq!(did_you_mean(&[""; 0]), None);
+        for (names, hint) in [
+            (&["a"][..], "did you mean a?"),
+            (&["a", "b"], "did you mean a or b?"),
+            (&["a", "b", "c"], "did you mean a, b or c?"),
+        ] {
+            assert_eq!(did_you_mean(names).as_deref(), Some(hint));
+            assert_eq!(names_meant(hint).collect::<Vec<_>>(), names);
+        }
+        assert_eq!(did_you_mean_at_end(&["a"]), "; did you mean a?");
+        assert_eq!(names_meant("lines are known only for -g").count(), 0);
     }
 
     #[test]

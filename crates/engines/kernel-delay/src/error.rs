@@ -6,6 +6,7 @@ use bpf_insn::AsmError;
 use bpf_program::wire::WrongSize;
 use bpf_session::SessionError;
 use sched_programs::SchedError;
+use text::patterns::did_you_mean_at_end;
 use thiserror::Error;
 use typeinfo::TypeError;
 
@@ -24,7 +25,7 @@ pub enum DelayError {
         source: io::Error,
     },
     /// A trigger names a tracepoint that the kernel does not have.
-    #[error("the kernel has no tracepoint {name}{}", hint(near))]
+    #[error("the kernel has no tracepoint {name}{}", did_you_mean_at_end(near))]
     NoTracepoint {
         /// Name of the tracepoint.
         name: String,
@@ -32,7 +33,7 @@ pub enum DelayError {
         near: Vec<String>,
     },
     /// A trigger names a function that the kernel does not have.
-    #[error("the kernel has no function {name}{}", hint(near))]
+    #[error("the kernel has no function {name}{}", did_you_mean_at_end(near))]
     NoFunction {
         /// Name of the function.
         name: String,
@@ -48,7 +49,7 @@ pub enum DelayError {
         event: String,
     },
     /// A trigger names a system call that does not exist.
-    #[error("no system call is called {name}{}", hint(near))]
+    #[error("no system call is called {name}{}", did_you_mean_at_end(near))]
     NoCall {
         /// Name of the system call.
         name: String,
@@ -107,14 +108,6 @@ impl DelayError {
             Self::Untyped { .. } | Self::NoKprobes { .. } => true,
             _ => false,
         }
-    }
-}
-
-fn hint(near: &[String]) -> String {
-    if near.is_empty() {
-        String::new()
-    } else {
-        format!("; near: {}", near.join(", "))
     }
 }
 

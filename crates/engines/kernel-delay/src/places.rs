@@ -6,7 +6,7 @@ use elf::{Code, ProbePoint};
 use errors::usage;
 use host::{Depth, ElfFile, stripped};
 use observer::Observer;
-use text::patterns::{nearest, nearest_in_groups};
+use text::patterns::{did_you_mean_at_end, nearest, nearest_in_groups};
 use text::printable::path as printable;
 use usdt::UsdtProbes;
 
@@ -77,7 +77,7 @@ fn usdt(
         let names = known
             .iter()
             .map(|(provider, name)| (provider.as_str(), name.as_str()));
-        let near = hint(&nearest_in_groups(
+        let near = did_you_mean_at_end(&nearest_in_groups(
             Some(provider),
             probe,
             names,
@@ -85,7 +85,7 @@ fn usdt(
         ));
         let broken = broken.unwrap_or_default();
         return Err(usage(format!(
-            "the process has no USDT probe {wanted}{none}{near}{broken} (a function is up:FUNCTION)"
+            "the process has no USDT probe {wanted}{none}{broken} (a function is up:FUNCTION){near}"
         )));
     }
     Ok(found)
@@ -173,7 +173,7 @@ fn function(
         },
     )?;
     if found.is_empty() {
-        let near = hint(&nearest(
+        let near = did_you_mean_at_end(&nearest(
             name,
             known.iter().map(String::as_str),
             MAX_NEAR_NAMES,
@@ -183,7 +183,7 @@ fn function(
             .first()
             .map_or_else(String::new, |file| format!("; {}", stripped(file)));
         return Err(usage(format!(
-            "the process has no function {name}{near}{stripped}"
+            "the process has no function {name}{stripped}{near}"
         )));
     }
     Ok(found)
@@ -191,12 +191,3 @@ fn function(
 
 /// Maximum number of near names listed.
 const MAX_NEAR_NAMES: usize = 3;
-
-fn hint(near: &[impl AsRef<str>]) -> String {
-    let near: Vec<&str> = near.iter().map(AsRef::as_ref).collect();
-    if near.is_empty() {
-        String::new()
-    } else {
-        format!("; near: {}", near.join(", "))
-    }
-}

@@ -31,7 +31,7 @@ pub fn specs(name: Option<&str>, form: SpecForm) -> anyhow::Result<String> {
         let name = name.unwrap_or_default();
         let hint = patterns::hint(name, all.iter().copied());
         return Err(usage(format!(
-            "there is no object spec {name:?}{hint}; the built-in specs are {}",
+            "there is no object spec {name:?}; the built-in specs are {}{hint}",
             all.join(", ")
         )));
     }

@@ -2,7 +2,6 @@
 
 use std::io::Write;
 
-use anyhow::anyhow;
 use elf::symbols::{Function, Functions};
 use host::{Depth, ElfFile, Files, stripped};
 use ordering::Order as _;
@@ -58,11 +57,8 @@ impl Search<'_> {
         let (known, without) = self.near_names(files)?;
         let names = known.iter().map(String::as_str);
         let near = nearest(self.typed, names, MAX_NEAR_NAMES);
-        let error = self.no_match("function", &near, known.len());
-        Ok(match without.first() {
-            Some(file) => anyhow!("{error}; {}", stripped(file)),
-            None => error,
-        })
+        let more = without.first().map(|file| format!("; {}", stripped(file)));
+        Ok(self.no_match("function", &near, known.len(), &more.unwrap_or_default()))
     }
 
     /// Returns the names to search for near ones: whole ones, or else those without path and

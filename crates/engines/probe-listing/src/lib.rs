@@ -38,30 +38,40 @@ pub enum Form {
 const MAX_NEAR_NAMES: usize = 4;
 
 impl Search<'_> {
-    /// Returns the error that no name matches the pattern, with near names, and the number of known
-    /// ones.
-    fn no_match(&self, what: &str, near: &[impl AsRef<str>], known: usize) -> anyhow::Error {
-        let near: Vec<&str> = near.iter().map(AsRef::as_ref).collect();
-        let hint = match (near.as_slice(), known) {
-            ([], 0) => "; it has none".to_owned(),
-            ([], 1) => "; it has one: list it without a pattern".to_owned(),
-            ([], known) => format!("; it has {known}: list them without a pattern"),
-            (near, _) => format!("; near: {}", near.join(", ")),
+    /// Returns the error that no name matches the pattern, with more about the place, and near names
+    /// or the number of known ones.
+    fn no_match(
+        &self,
+        what: &str,
+        near: &[impl AsRef<str>],
+        known: usize,
+        more: &str,
+    ) -> anyhow::Error {
+        let hint = match (near, known) {
+            ([], 0) => format!("; it has none{more}"),
+            ([], 1) => format!("; it has one: list it without a pattern{more}"),
+            ([], known) => format!("; it has {known}: list them without a pattern{more}"),
+            (near, _) => format!("{more}{}", patterns::did_you_mean_at_end(near)),
         };
         anyhow!("no {what} of {} matches {:?}{hint}", self.place, self.typed)
     }
 
     /// Returns the same error for names in groups, `PROVIDER:NAME`.
-    fn no_match_in_groups(&self, what: &str, known: &[(String, String)]) -> anyhow::Error {
-        let (group, name) = self
-            .typed
-            .split_once(':')
-            .map_or((None, self.typed), |(group, name)| (Some(group), name));
+    fn no_match_in_groups(
+        &self,
+        what: &str,
+        known: &[(String, String)],
+        more: &str,
+    ) -> anyhow::Error {
+        let (group, name) = match self.typed.split_once(':') {
+            Some((group, name)) => (Some(group), name),
+            None => (None, self.typed),
+        };
         let names = known
             .iter()
             .map(|(group, name)| (group.as_str(), name.as_str()));
         let near = patterns::nearest_in_groups(group, name, names, MAX_NEAR_NAMES);
-        self.no_match(what, &near, known.len())
+        self.no_match(what, &near, known.len(), more)
     }
 
     /// Returns the error for the name of a library in place of a pattern, if it is one of these

@@ -2,7 +2,6 @@
 
 use std::io::Write;
 
-use anyhow::anyhow;
 use host::{Depth, ElfFile, Files};
 use ordering::Order as _;
 use screen::counted;
@@ -77,8 +76,8 @@ impl Search<'_> {
                 Ok(())
             },
         )?;
-        let error = self.no_match_in_groups("USDT probe", &known);
-        Ok(anyhow!("{error}; --functions lists its functions"))
+        let more = "; --functions lists its functions";
+        Ok(self.no_match_in_groups("USDT probe", &known, more))
     }
 
     /// Returns the probes of a file; reports invalid notes.

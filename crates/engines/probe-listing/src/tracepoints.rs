@@ -29,7 +29,7 @@ impl Search<'_> {
             .collect();
         names.retain(|it| pattern.is_none_or(|pattern| pattern.matches(&it.category, &it.name)));
         if names.is_empty() {
-            return Err(self.no_match_in_groups("tracepoint", &known));
+            return Err(self.no_match_in_groups("tracepoint", &known, ""));
         }
         for name in &names {
             if self.form != Form::Json {

@@ -55,7 +55,7 @@ pub fn matching(
         if !add_matching(&mut wanted, glob, tpoints.iter())? {
             let near = patterns::hint(glob, tpoints.iter().map(|t| t.name.as_str()));
             unknown.push(format!(
-                "no tracepoint of this trace matches {glob:?}{near} (list all with --list-tpoints)"
+                "no tracepoint of this trace matches {glob:?} (list all with --list-tpoints){near}"
             ));
         }
     }

@@ -83,7 +83,7 @@ impl DpdkTrace {
                 let near =
                     patterns::hint(glob.as_str(), kinds.iter().map(|kind| kind.name.as_str()));
                 bail!(
-                    "no tracepoint of this trace matches {:?}{near} (list all with --list-tpoints)",
+                    "no tracepoint of this trace matches {:?} (list all with --list-tpoints){near}",
                     glob.as_str()
                 );
             }
@@ -97,8 +97,8 @@ impl DpdkTrace {
             if !matches!(name.as_str(), "thread" | "lcore" | "tpoint") && !is_known(name) {
                 let near = patterns::hint(name, kinds.iter().flat_map(|kind| kind.fields.names()));
                 return Err(usage(format!(
-                    "in the condition on {name:?}: no event of this trace has such a field{near} \
-                     (list all with --list-tpoints; all have thread, lcore and tpoint)"
+                    "in the condition on {name:?}: no event of this trace has such a field \
+                     (list all with --list-tpoints; all have thread, lcore and tpoint){near}"
                 )));
             }
         }

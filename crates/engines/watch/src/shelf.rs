@@ -180,7 +180,7 @@ mod tests {
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
-        all.sort();
+        all.order();
         all
     }
 

@@ -42,6 +42,15 @@ impl ScriptInputs {
         self.options.iter().any(|option| option.name == name)
     }
 
+    /// Returns the arguments for the usage of a script with this text: `[$1] [$2]`. The parser has
+    /// replaced those in names of probes by their values, so the text is searched for them.
+    pub fn argument_words(&self, text: &str) -> String {
+        let in_probes = (1..=9).rev().find(|it| text.contains(&format!(":${it}")));
+        let last = self.arguments.last().copied().max(in_probes);
+        let words = (1..=last.unwrap_or(0)).map(|it| format!("[${it}]"));
+        words.collect::<Vec<_>>().join(" ")
+    }
+
     /// Returns a line for each option, for the help of the script.
     pub fn option_lines(&self) -> Vec<String> {
         let forms = self.options.iter().map(|option| option.form().len());
@@ -130,5 +139,8 @@ mod tests {
         );
         assert!(inputs.has_option("all") && inputs.reads_count);
         assert_eq!(inputs.arguments, BTreeSet::from([2]));
+        assert_eq!(inputs.argument_words(text), "[$1] [$2]");
+        assert_eq!(inputs.argument_words("uprobe:$1:$3* { }"), "[$1] [$2] [$3]");
+        assert_eq!(ScriptInputs::default().argument_words("begin { }"), "");
     }
 }

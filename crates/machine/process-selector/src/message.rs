@@ -95,7 +95,7 @@ pub(crate) fn not_there(name: &str, words: &[&str], role: Role) -> anyhow::Error
     }
     let near = match near(name).as_slice() {
         [] => String::new(),
-        pids => format!("; near:{}", lines(pids, role)),
+        pids => format!("; did you mean one of these?{}", lines(pids, role)),
     };
     let program = host::find_program(name.as_ref()).filter(|path| path.is_file());
     let hint = match program {

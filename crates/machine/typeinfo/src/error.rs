@@ -185,9 +185,5 @@ pub enum FrameFault {
 
 /// Formats the end of a message about an unknown name.
 pub(crate) fn hint(nearest: &[String]) -> String {
-    if nearest.is_empty() {
-        String::new()
-    } else {
-        format!(": did you mean {}?", nearest.join(" or "))
-    }
+    text::patterns::did_you_mean(nearest).map_or_else(String::new, |hint| format!(": {hint}"))
 }

@@ -5,6 +5,7 @@ use bt_lang::ast::{ConfigEntry, ConfigValue, Span};
 
 use bpf_program::License;
 use bt_abi::{Config, MissingProbes, StackMode};
+use text::patterns::did_you_mean;
 
 /// Function that applies a setting; returns false if the value is invalid for it.
 type ApplySetting = fn(&mut Config, &str) -> bool;
@@ -225,11 +226,10 @@ pub(crate) fn set(
         config.others.push((name.to_owned(), text.to_owned()));
         return Ok(());
     }
-    let near = bt_lang::nearest(name, SETTINGS.iter().map(|(known, ..)| *known)).join(", ");
+    let near = bt_lang::nearest(name, SETTINGS.iter().map(|(known, ..)| *known));
     let diagnostic = Diagnostic::error(format!("{key}: not a known configuration option"), at);
-    Err(Box::new(if near.is_empty() {
-        diagnostic
-    } else {
-        diagnostic.with_hint(format!("did you mean {near}?"))
+    Err(Box::new(match did_you_mean(&near) {
+        Some(hint) => diagnostic.with_hint(hint),
+        None => diagnostic,
     }))
 }

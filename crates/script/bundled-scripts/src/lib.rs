@@ -10,6 +10,9 @@ pub struct BundledScript {
     pub text: &'static str,
 }
 
+/// Name of an argument that is a number.
+const MILLISECONDS: &str = "MS";
+
 macro_rules! bundled {
     ($($name:literal),* $(,)?) => {
         &[$(BundledScript { name: $name, text: include_str!(concat!("../../../../scripts/", $name, ".bt")) }),*]
@@ -111,6 +114,13 @@ impl BundledScript {
             .unwrap_or_default()
     }
 
+    /// Returns the first Linux release that it runs on, such as `5.13`, if it needs a later one than
+    /// dptrace does.
+    pub fn kernel(self) -> Option<&'static str> {
+        let (_, release) = self.needs().split_once("Linux ")?;
+        release.split([';', ',', ' ']).next()
+    }
+
     /// Returns its arguments, such as `[MS]`; empty if it takes none.
     pub fn arguments(self) -> &'static str {
         named(self.takes())
@@ -160,12 +170,34 @@ impl BundledScript {
             .any(|(at, _)| is_argument(&self.text[at + 1..]))
     }
 
-    /// Returns the message that an argument is missing, if fewer are given than the script needs.
-    /// Those in brackets can be left out.
-    pub fn missing_argument(self, given: usize) -> Option<String> {
-        let missing = self.arguments().split_whitespace().nth(given)?;
-        let is_required = !missing.starts_with('[');
-        is_required.then(|| format!("{} needs an argument: {}", self.name, self.takes()))
+    /// Returns what is wrong with its arguments: one is missing that is not in brackets, or is no
+    /// number.
+    pub fn mistake_in(self, given: &[&str]) -> Option<String> {
+        let (name, mut known) = (self.name, self.arguments().split_whitespace());
+        for word in given {
+            let named = known.next()?.trim_matches(['[', ']']);
+            let is_number = word.starts_with("0x") || word.parse::<u64>().is_ok();
+            if named == MILLISECONDS && !is_number {
+                return Some(format!(
+                    "{name}: {named} must be a number without a unit, not {word:?}"
+                ));
+            }
+        }
+        let is_missing = known.next().is_some_and(|next| !next.starts_with('['));
+        is_missing.then(|| format!("{name} needs an argument: {}", self.takes()))
+    }
+
+    /// Returns a command that runs it for a while, as an example.
+    pub fn example(self) -> String {
+        let value = self.takes().split_once("such as ");
+        let value = value.and_then(|(_, value)| value.split([' ', ',']).next());
+        let mut words = vec!["dptrace run", self.name];
+        words.extend(value);
+        if self.needs().contains("-p ") {
+            words.extend(["-p", self.example_process()]);
+        }
+        words.extend(["--for", "10s"]);
+        words.join(" ")
     }
 
     /// Returns the words that run it: its name and its arguments.
@@ -217,14 +249,37 @@ mod tests {
             );
         }
         assert_eq!(find("pg-queries").unwrap().call(), "pg-queries [MS]");
-        assert_eq!(find("pg-queries").unwrap().missing_argument(0), None);
-        let libcalls = find("libcalls").unwrap();
-        let missing = libcalls.missing_argument(0).unwrap();
+        let queries = find("pg-queries").unwrap();
+        assert_eq!(queries.mistake_in(&[]), None);
+        assert_eq!(queries.mistake_in(&["20"]), None);
+        let unit = queries.mistake_in(&["20ms"]).unwrap();
         assert!(
-            missing.starts_with("libcalls needs an argument: library; "),
+            unit.starts_with("pg-queries: MS must be a number"),
+            "{unit}"
+        );
+        let libcalls = find("libcalls").unwrap();
+        let missing = libcalls.mistake_in(&[]).unwrap();
+        assert!(
+            missing.starts_with("libcalls needs an argument: LIBRARY [START]; "),
             "{missing}"
         );
-        assert_eq!(libcalls.missing_argument(1), None);
+        assert_eq!(libcalls.mistake_in(&["libz"]), None);
+        assert_eq!(libcalls.mistake_in(&["libz", "crc"]), None);
+    }
+
+    #[test]
+    fn examples_end_by_themselves() {
+        for (name, command) in [
+            (
+                "pg-queries",
+                "dptrace run pg-queries -p postgres --children --for 10s",
+            ),
+            ("libcalls", "dptrace run libcalls libz -p PID --for 10s"),
+            ("syslat", "dptrace run syslat -p PID --for 10s"),
+            ("disk-latency", "dptrace run disk-latency --for 10s"),
+        ] {
+            assert_eq!(find(name).unwrap().example(), command);
+        }
     }
 
     #[test]
@@ -239,6 +294,26 @@ mod tests {
             "postgres --children"
         );
         assert_eq!(find("syslat").unwrap().example_process(), "PID");
+    }
+
+    /// The kernel that a script needs stands in its first comment, once.
+    #[test]
+    fn the_table_of_the_documents_has_the_kernels() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/scripts.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        for script in all() {
+            let row = format!("| `{}` | ", script.name);
+            let row = page.lines().find(|line| line.starts_with(&row));
+            let row = row.unwrap_or_else(|| panic!("{} has no row", script.name));
+            let shown: Option<&str> = row
+                .split_once("needs Linux ")
+                .and_then(|(_, rest)| rest.split([' ', ',', ';']).next());
+            assert_eq!(shown, script.kernel(), "{row}");
+            let times = script.text.matches("Linux 5.").count();
+            assert_eq!(times, usize::from(shown.is_some()), "{}", script.name);
+        }
+        assert_eq!(find("upcalls").unwrap().kernel(), Some("5.14"));
+        assert_eq!(find("runqlat").unwrap().kernel(), None);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use console::terminal;
 use errors::usage;
 use host::Files;
 use process_selector::{ProcessCount, ProcessSelector, Role};
-use text::patterns::{NamePattern, PatternError, ProbePattern};
+use text::patterns::{NamePattern, PatternError, ProbePattern, did_you_mean};
 use text::printable::path as printable;
 
 use super::ListArgs;
@@ -55,7 +55,7 @@ impl Request {
             }
             let pid = ProcessSelector::new([word])
                 .one(ROLE, &terminal::observer())
-                .with_context(|| format!("there is no file {word}"))?;
+                .with_context(|| no_file(word))?;
             (path, selector) = (None, ProcessSelector::new([pid.to_string()]));
         }
         let typed = words.next().map(pattern_text).transpose()?;
@@ -118,6 +118,13 @@ fn process_for(word: &OsStr) -> Option<&str> {
 fn library_for(word: &str) -> Option<PathBuf> {
     let library = host::library_cache::installed(word)?;
     (!process_selector::is_there(word)).then_some(library)
+}
+
+/// Returns the message that there is no file of this name, with near names of libraries.
+fn no_file(word: &str) -> String {
+    let near = did_you_mean(&host::library_cache::nearest(word, &[]));
+    let near = near.map(|near| format!(" ({near})")).unwrap_or_default();
+    format!("there is no file {word}{near}")
 }
 
 /// Returns the error for a pattern in place of a file or process.

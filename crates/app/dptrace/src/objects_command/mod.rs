@@ -264,7 +264,7 @@ fn specs(args: &ObjectsArgs, names: Option<&str>) -> anyhow::Result<Vec<ObjectSp
             None => {
                 let hint = text::patterns::hint(name, specs.iter().map(|spec| spec.name.as_str()));
                 return Err(usage(format!(
-                    "there is no object spec {name:?}{hint}; dptrace objects --list lists them"
+                    "there is no object spec {name:?}; dptrace objects --list lists them{hint}"
                 )));
             }
             Some(spec) if spec.alive.is_empty() => {

@@ -33,10 +33,11 @@ fn check_bundled(bundled: BundledScript, params: &[String], args: &RunArgs) -> a
     if is_help || args.fmt || args.dump == Some(DumpName::Ast) {
         return Ok(());
     }
-    if let Some(missing) = bundled.missing_argument(params.len()) {
-        return Err(usage(missing));
+    let given = params.iter().map(String::as_str);
+    let given: Vec<&str> = given.filter(|param| !param.starts_with("--")).collect();
+    if let Some(mistake) = bundled.mistake_in(&given) {
+        return Err(usage(mistake));
     }
-    check_numbers(bundled, params)?;
     let has_process = args.pid.is_some() || args.command.is_some();
     if has_process || !bundled.needs_process() {
         return Ok(());
@@ -50,20 +51,4 @@ fn check_bundled(bundled: BundledScript, params: &[String], args: &RunArgs) -> a
     Err(usage(format!(
         "{name} needs a process: dptrace run {words} -p {process}"
     )))
-}
-
-/// Checks that arguments named in capital letters, such as `[MS]`, are numbers.
-fn check_numbers(bundled: BundledScript, params: &[String]) -> anyhow::Result<()> {
-    let given = params.iter().filter(|param| !param.starts_with("--"));
-    for (named, word) in bundled.arguments().split_whitespace().zip(given) {
-        let named = named.trim_matches(['[', ']']);
-        let is_number = |word: &str| word.starts_with("0x") || word.parse::<u64>().is_ok();
-        if named.bytes().all(|byte| byte.is_ascii_uppercase()) && !is_number(word) {
-            return Err(usage(format!(
-                "{}: {named} must be a number without a unit, not {word:?}",
-                bundled.name
-            )));
-        }
-    }
-    Ok(())
 }

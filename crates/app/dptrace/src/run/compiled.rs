@@ -184,7 +184,9 @@ fn not_compiled(text: &ScriptText, mistakes: &Diagnostics, args: &RunArgs) -> an
         return if text.params.is_empty() {
             missing_here(bundled, why)
         } else {
-            wrong_arguments(bundled, why)
+            let hints = first.into_iter().flat_map(|first| &first.hints);
+            let mut hints = hints.filter(|hint| !hint.contains("BPFTRACE_MISSING_PROBES"));
+            wrong_arguments(bundled, why, hints.next().map(String::as_str))
         };
     }
     let Some((why, error)) = forbidden_here else {
@@ -211,12 +213,18 @@ pub(super) fn unreadable(why: &str) -> anyhow::Error {
 
 /// Returns the error for a bundled script with arguments: either they are wrong or something is
 /// missing, so it states both.
-fn wrong_arguments(bundled: BundledScript, why: &str) -> anyhow::Error {
-    let name = bundled.name;
+fn wrong_arguments(bundled: BundledScript, why: &str, hint: Option<&str>) -> anyhow::Error {
+    let (name, takes) = (bundled.name, bundled.arguments());
+    let more = match hint {
+        Some(hint) if hint.ends_with('?') => hint.to_owned(),
+        Some(hint) => format!("{hint}; it takes {takes} (dptrace run {name} --help)"),
+        None => format!(
+            "it takes {takes} (dptrace run {name} --help) and needs {}",
+            bundled.needs()
+        ),
+    };
     usage(format!(
-        "{name} can't run with these arguments: {why}; dptrace run {name} -- --help lists those \
-         that it takes. It needs {}",
-        bundled.needs()
+        "{name} can't run with these arguments: {why}; {more}"
     ))
 }
 

@@ -221,7 +221,10 @@ impl RunArgs {
             !is_bpftrace_compat() && (args.children || !text::number::is_digits(word))
         };
         if let Some(word) = args.pid.as_ref().filter(is_several) {
-            args.pids = processes(word, args.children)?;
+            let found = processes(word, args.children);
+            // The help of a script needs no process.
+            let is_help = args.words.iter().any(|word| word == "--help");
+            args.pids = found.or_else(|error| if is_help { Ok(Vec::new()) } else { Err(error) })?;
         }
         Ok(args)
     }

@@ -22,28 +22,24 @@ pub(super) fn help(inputs: &ScriptInputs, text: &ScriptText) -> String {
     } else {
         "-e PROGRAM".to_owned()
     };
-    let arguments = inputs.arguments.last().map_or_else(String::new, |last| {
-        // A script can name them in its comment.
-        let named = lines
-            .iter()
-            .find_map(|line| line.strip_prefix("takes:"))
-            .map(bundled_scripts::named);
-        let numbers = || {
-            (1..=*last)
-                .map(|number| format!("[${number}]"))
-                .collect::<Vec<_>>()
-                .join(" ")
-        };
-        format!(" {}", named.map_or_else(numbers, str::to_owned))
-    });
+    // A script can name them in its comment.
+    let named = lines.iter().find_map(|line| line.strip_prefix("takes:"));
+    let arguments = named.map_or_else(
+        || inputs.argument_words(&text.text),
+        |takes| bundled_scripts::named(takes).to_owned(),
+    );
+    let blank = if arguments.is_empty() { "" } else { " " };
     let options = if inputs.options.is_empty() {
         ""
     } else {
         " [-- OPTIONS OF THE SCRIPT]"
     };
     lines.push(format!(
-        "usage: dptrace run [OPTIONS] {call}{arguments}{options}"
+        "usage: dptrace run [OPTIONS] {call}{blank}{arguments}{options}"
     ));
+    if let Some(bundled) = text.bundled {
+        lines.push(format!("example: {}", bundled.example()));
+    }
     lines.push(String::new());
     if inputs.options.is_empty() {
         lines.push("The script has no options of its own.".to_owned());

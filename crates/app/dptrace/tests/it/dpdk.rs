@@ -160,12 +160,12 @@ fn options(events: &[Value], path: &str, dir: &Path) {
     refused(
         &["trace", "-i", path, "--tpoint", "lib.ethdv.*"],
         dir,
-        "near: lib.ethdev.",
+        "did you mean lib.ethdev.",
     );
     refused(
         &["trace", "-i", path, "--where", "siz=1"],
         dir,
-        "near: size",
+        "did you mean size",
     );
     refused(
         &["trace", "-i", path, "--owner", "x"],

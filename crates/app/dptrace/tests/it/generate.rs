@@ -83,7 +83,7 @@ fn mistakes_are_usage_errors() {
     .expect("written");
     let clash = format!("ctrlr,{}", clash.display());
     for (words, messages) in [
-        ("qpiar", "there is no object spec \"qpiar\"; near: qpair"),
+        ("qpiar", " or a file (.toml); did you mean qpair?"),
         (
             clash.as_str(),
             "another spec has the argument \"ctrlr\" in this place",

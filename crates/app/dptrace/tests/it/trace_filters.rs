@@ -125,7 +125,8 @@ fn fields_have_other_names() {
         String::from_utf8_lossy(&done.get_output().stderr).into_owned()
     };
     assert!(
-        messages("connections").contains("there is no field \"connections\"; near: connection")
+        messages("connections")
+            .contains("there is no field \"connections\"; did you mean connection")
     );
     assert!(messages("zzzz").contains("; the fields are lcore, tpoint, "));
     check(

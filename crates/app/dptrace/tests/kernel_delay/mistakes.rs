@@ -86,17 +86,17 @@ fn triggers_that_do_not_exist_have_near_names() {
     let pid = target.child.id().to_string();
     for (trigger, words) in [
         ("x:y", "U:PROVIDER:PROBE"),
-        ("t:sched:sched_swich", "near: sched_switch"),
+        ("t:sched:sched_swich", "did you mean sched_switch"),
         (
             "t:syscalls:sys_enter_getpidd",
-            "no system call is called getpidd; near: getpid",
+            "no system call is called getpidd; did you mean getpid",
         ),
         ("u:a:b", "no USDT probe a:b"),
         (
             "up:no_such_function_here",
             "no function no_such_function_here",
         ),
-        ("k:vfs_reed", "near: vfs_read"),
+        ("k:vfs_reed", "did you mean vfs_read"),
     ] {
         let (status, notes) = refused(&["-p", &pid, "--start-trigger", trigger]);
         assert_eq!(

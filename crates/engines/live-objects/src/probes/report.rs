@@ -33,8 +33,8 @@ pub fn add_files(
     }
     if plan.found().is_empty() {
         bail!(
-            "{place} has none of the probes {}{}; SPDK has them if it was configured with \
-             --with-usdt; dptrace list shows its probes",
+            "{place} has none of the probes {}; SPDK has them if it was configured with \
+             --with-usdt; dptrace list shows its probes{}",
             missing.join(", "),
             missing.first().map_or_else(String::new, hint)
         );

@@ -4,6 +4,8 @@
 //! or `{` outside of quotes, or at the `/` of a predicate. A `/` belongs to the attach point
 //! instead if points of its kind have paths, and a `:` came before.
 
+use text::patterns::did_you_mean;
+
 use super::forms::Parts;
 use super::{Parse, Parser};
 use crate::ast::{AttachPoint, Name, Part, ProbeKind, Span};
@@ -84,8 +86,8 @@ impl Parser<'_> {
             .into_iter()
             .map(|name| format!("`{name}`"))
             .collect();
-        if !near.is_empty() {
-            diagnostic = diagnostic.with_hint(format!("did you mean {}?", near.join(" or ")));
+        if let Some(hint) = did_you_mean(&near) {
+            diagnostic = diagnostic.with_hint(hint);
         }
         // These are trigger names of `kernel-delay`.
         let other = match provider.text.as_str() {

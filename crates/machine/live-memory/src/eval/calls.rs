@@ -2,6 +2,7 @@
 
 use bt_lang::Span;
 use bt_lang::ast::{Expr, ExprKind};
+use text::patterns::did_you_mean;
 use typeinfo::{IntClass, TypeKind};
 
 use super::error::{EvalError, Fault};
@@ -190,10 +191,9 @@ impl Evaluator<'_> {
                 name: name.into_owned(),
             },
         );
-        Err(if near.is_empty() {
-            error
-        } else {
-            error.with_hint(format!("near: {}", near.join(", ")))
+        Err(match did_you_mean(&near) {
+            Some(hint) => error.with_hint(hint),
+            None => error,
         })
     }
 
@@ -239,9 +239,8 @@ pub(crate) fn wrong_call(name: &str, func: Span, span: Span) -> EvalError {
             name: format!("{name}()"),
         },
     );
-    if near.is_empty() {
+    error.with_hint(did_you_mean(&near).unwrap_or_else(|| {
         let all: Vec<&str> = FUNCTIONS.iter().map(|row| row.0).collect();
-        return error.with_hint(format!("there are {} outside of probes", all.join(", ")));
-    }
-    error.with_hint(format!("near: {}", near.join(", ")))
+        format!("there are {} outside of probes", all.join(", "))
+    }))
 }

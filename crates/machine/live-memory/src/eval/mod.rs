@@ -194,10 +194,9 @@ impl<'a> Evaluator<'a> {
                 name: name.to_owned(),
             },
         );
-        let error = if near.is_empty() {
-            error
-        } else {
-            error.with_hint(format!("near: {}", near.join(", ")))
+        let error = match text::patterns::did_you_mean(&near) {
+            Some(hint) => error.with_hint(hint),
+            None => error,
         };
         self.globals
             .no_types()

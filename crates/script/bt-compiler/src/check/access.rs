@@ -2,6 +2,7 @@
 
 use bt_lang::Span;
 use bt_lang::ast::{self, Name, ProbeKind};
+use text::patterns::did_you_mean;
 use typeinfo::{Field, TypeKind, TypeRef};
 
 use super::Check;
@@ -271,10 +272,8 @@ impl Check<'_, '_> {
 /// Returns a hint for an unknown name: near ones, or else the known ones after `all`, at most 20.
 pub(super) fn known_names(name: &str, known: &[&str], all: &str) -> String {
     let near = bt_lang::nearest(name, known.iter().copied());
-    if near.is_empty() {
+    did_you_mean(&near).unwrap_or_else(|| {
         let first = known.get(..20).unwrap_or(known);
         format!("{all} {}", first.join(", "))
-    } else {
-        format!("did you mean {}?", near.join(", "))
-    }
+    })
 }

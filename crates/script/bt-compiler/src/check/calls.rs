@@ -2,6 +2,7 @@
 
 use bt_lang::Span;
 use bt_lang::ast::{self, Name};
+use text::patterns::did_you_mean;
 
 use super::Check;
 use super::aggregates::AGGREGATES;
@@ -170,12 +171,8 @@ impl Check<'_, '_> {
             .iter()
             .map(|function| function.name)
             .chain(AGGREGATES.iter().map(|of_map| of_map.name));
-        let near = bt_lang::nearest(name, known).join(", ");
-        let hint = if near.is_empty() {
-            "macros must be defined in the script".into()
-        } else {
-            format!("did you mean {near}?")
-        };
+        let hint = did_you_mean(&bt_lang::nearest(name, known))
+            .unwrap_or_else(|| "macros must be defined in the script".to_owned());
         self.wrong_hint(func.span, format!("unknown function: '{name}'"), hint)
     }
 }

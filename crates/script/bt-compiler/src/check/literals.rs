@@ -1,6 +1,7 @@
 //! Names and literals.
 
 use bt_lang::Span;
+use text::patterns::did_you_mean;
 
 use super::Check;
 use super::builtins::BUILTINS;
@@ -52,13 +53,12 @@ impl Check<'_, '_> {
         if !self.diagnostics.would_keep(span) {
             return Expr::error(span);
         }
-        let near = bt_lang::nearest(name, BUILTINS.iter().map(|builtin| builtin.name)).join(", ");
-        let hint = if let Some((header, _)) = constant {
-            format!("#include <{header}> has it, or --include {header}")
-        } else if near.is_empty() {
-            "strings are in quotes, variables begin with $, maps with @".to_owned()
-        } else {
-            format!("did you mean {near}?")
+        let near = bt_lang::nearest(name, BUILTINS.iter().map(|builtin| builtin.name));
+        let hint = match constant {
+            Some((header, _)) => format!("#include <{header}> has it, or --include {header}"),
+            None => did_you_mean(&near).unwrap_or_else(|| {
+                "strings are in quotes, variables begin with $, maps with @".to_owned()
+            }),
         };
         self.wrong_hint(span, format!("unknown identifier: '{name}'"), hint)
     }

@@ -1,6 +1,7 @@
 //! Timers, and counted events.
 
 use bt_lang::ast::{AttachPoint, PointForm, ProbeKind};
+use text::patterns::did_you_mean;
 
 use super::{Target, context, refused, unsupported};
 use crate::ctx::Inputs;
@@ -145,11 +146,8 @@ fn counter(
     let Some((_, config, usual)) = table.iter().find(|(names, ..)| names.contains(&event)) else {
         let known: Vec<&str> = table.iter().map(|(names, ..)| names[0]).collect();
         let near = bt_lang::nearest(event, known.iter().copied());
-        let hint = if near.is_empty() {
-            format!("expected one of {}", known.join(", "))
-        } else {
-            format!("did you mean {}?", near.join(", "))
-        };
+        let hint =
+            did_you_mean(&near).unwrap_or_else(|| format!("expected one of {}", known.join(", ")));
         return Err(refused(
             format!("{event} is not a {} probe", kind.name()),
             hint,

@@ -16,7 +16,7 @@ use bt_compiler::{
 use elf::ProbePoint;
 use host::KernelSymbols;
 use kernel_text::tracefs::TracepointFormat;
-use text::patterns::{NamePattern, nearest, nearest_in_groups};
+use text::patterns::{NamePattern, did_you_mean, nearest, nearest_in_groups};
 use typeinfo::SourceLine;
 use uapi::Arch;
 
@@ -308,15 +308,10 @@ fn missing_in_groups<'a>(
     known: impl IntoIterator<Item = (&'a str, &'a str)>,
 ) -> NotFound {
     let near = nearest_in_groups(group, name, known, 3);
-    let hints = if near.is_empty() {
-        Vec::new()
-    } else {
-        vec![format!("near: {}", near.join(", "))]
-    };
     NotFound {
         message,
         absent: true,
-        hints,
+        hints: did_you_mean(&near).into_iter().collect(),
     }
 }
 
@@ -328,14 +323,9 @@ fn missing<'a>(
 ) -> NotFound {
     let plain = wanted.replace(['*', '?'], "");
     let near = nearest(&plain, known, 3);
-    let hints = if near.is_empty() {
-        Vec::new()
-    } else {
-        vec![format!("near: {}", near.join(", "))]
-    };
     NotFound {
         message,
         absent: true,
-        hints,
+        hints: did_you_mean(&near).into_iter().collect(),
     }
 }

@@ -48,7 +48,7 @@ pub(super) fn not_found(what: &str) -> NotFound {
     NotFound {
         message: format!("there is no {what}"),
         absent: true,
-        hints: vec!["near: main".to_owned()],
+        hints: vec!["did you mean main?".to_owned()],
     }
 }
 

@@ -79,11 +79,7 @@ fn events(tables: &[&[&str]], rest: &str) -> Found {
     let of_names = |message: String, near: Vec<&str>| NotFound {
         message,
         absent: true,
-        hints: if near.is_empty() {
-            Vec::new()
-        } else {
-            vec![format!("near: {}", near.join(", "))]
-        },
+        hints: patterns::did_you_mean(&near).into_iter().collect(),
     };
     let names = patterns::NamePattern::parse(if wanted.is_empty() { "*" } else { wanted });
     let names = names.map_err(|error| of_names(error.to_string(), Vec::new()))?;

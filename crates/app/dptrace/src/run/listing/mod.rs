@@ -214,13 +214,10 @@ fn no_match_reason(kind: &str, whole: bool, missing: &[NotFound]) -> String {
         [] => {
             let names: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
             let near = nearest(kind, names.iter().copied(), 2);
-            let near = if near.is_empty() {
-                String::new()
-            } else {
-                format!(" (near: {})", near.join(", "))
-            };
+            let near = patterns::did_you_mean(&near).map(|near| format!(" ({near})"));
             format!(
-                "there is no kind of probe {kind:?} to list{near}; the kinds are {}",
+                "there is no kind of probe {kind:?} to list{}; the kinds are {}",
+                near.unwrap_or_default(),
                 names.join(", ")
             )
         }
@@ -231,24 +228,17 @@ fn no_match_reason(kind: &str, whole: bool, missing: &[NotFound]) -> String {
             .join("; "),
         several => {
             let hints = several.iter().flat_map(|it| &it.hints);
-            let mut near: Vec<&str> = hints
-                .filter_map(|hint| hint.strip_prefix("near: "))
-                .flat_map(|it| it.split(", "))
-                .collect();
+            let mut near: Vec<&str> = hints.flat_map(|hint| patterns::names_meant(hint)).collect();
             near.order();
             near.dedup();
             near.truncate(MAX_NEAR_NAMES);
-            let near = if near.is_empty() {
-                String::new()
-            } else {
-                format!("; near: {}", near.join(", "))
-            };
+            let near = patterns::did_you_mean_at_end(&near);
             let files = if whole {
                 " (of files: -l 'uprobe:FILE:*' or 'usdt:FILE:*')"
             } else {
                 ""
             };
-            format!("no probe of the kernel has this name{near}{files}")
+            format!("no probe of the kernel has this name{files}{near}")
         }
     }
 }

@@ -9,7 +9,7 @@ fn slips_in_filters() {
     for (args, words) in [
         (
             &["--where", "owner.subnqm=x"][..],
-            &["there is no field \"owner.subnqm\"; near: owner.subnqn"][..],
+            &["there is no field \"owner.subnqm\"; did you mean owner.subnqn"][..],
         ),
         (
             &["--where", "zzzz=x"],
@@ -49,7 +49,7 @@ fn a_tracepoint_that_the_trace_does_not_have() {
     for command in ["trace", "latency"] {
         let (out, messages) = run(small.args(command, &["--tpoint", "TCP_REQ_NWE"]), 1);
         assert!(
-            out.is_empty() && messages.contains("near: TCP_REQ_NEW"),
+            out.is_empty() && messages.contains("did you mean TCP_REQ_NEW"),
             "{messages}"
         );
         let (out, messages) = run(
@@ -57,7 +57,7 @@ fn a_tracepoint_that_the_trace_does_not_have() {
             0,
         );
         assert!(
-            !out.is_empty() && messages.contains("near: TCP_REQ_NEW"),
+            !out.is_empty() && messages.contains("did you mean TCP_REQ_NEW"),
             "{messages}"
         );
     }
@@ -123,15 +123,15 @@ fn probes_that_are_not_there_are_not_listed() {
     for (pattern, words) in [
         (
             usdt("spdk:nvmf_ctrlr_add_qpar"),
-            "has no USDT probe spdk:nvmf_ctrlr_add_qpar; near: spdk:nvmf_ctrlr_add_qpair",
+            "has no USDT probe spdk:nvmf_ctrlr_add_qpar; did you mean spdk:nvmf_ctrlr_add_qpair",
         ),
         (
             usdt("nvmf_ctrlr_add_qpar"),
-            "near: spdk:nvmf_ctrlr_add_qpair",
+            "did you mean spdk:nvmf_ctrlr_add_qpair",
         ),
         (
             usdt("sqdk:nvmf_ctrlr_add_qpair"),
-            "near: spdk:nvmf_ctrlr_add_qpair",
+            "did you mean spdk:nvmf_ctrlr_add_qpair",
         ),
         (
             "usdt:/no/such/file:*".to_owned(),
@@ -139,12 +139,12 @@ fn probes_that_are_not_there_are_not_listed() {
         ),
         (
             "kprob:*".to_owned(),
-            "there is no kind of probe \"kprob\" to list (near: kprobe",
+            "there is no kind of probe \"kprob\" to list (did you mean kprobe",
         ),
-        ("software:page-falts".to_owned(), "near: page-faults"),
+        ("software:page-falts".to_owned(), "did you mean page-faults"),
         (
             format!("uprobe:{own}:maim"),
-            "has no function maim; near: main",
+            "has no function maim; did you mean main",
         ),
         // glibc has one version for each kind of processor.
         (
@@ -169,7 +169,7 @@ fn probes_that_are_not_there_are_not_listed() {
     );
     let (_, messages) = run(["list", own, "sqdk:nvmf_ctrlr_add_qpair"], 1);
     assert!(
-        messages.contains("near: spdk:nvmf_ctrlr_add_qpair"),
+        messages.contains("did you mean spdk:nvmf_ctrlr_add_qpair"),
         "{messages}"
     );
 }

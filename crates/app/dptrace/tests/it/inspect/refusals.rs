@@ -19,7 +19,10 @@ const WRONG: &[(&str, i32, &[&str])] = &[
     (
         "g_cons",
         2,
-        &["there is no variable or enumerator g_cons", "near: g_conns"],
+        &[
+            "there is no variable or enumerator g_cons",
+            "did you mean g_conns",
+        ],
     ),
     (
         "g_all[0].pear",

@@ -103,5 +103,8 @@ fn a_field_that_does_not_exist_is_reported_with_those_that_do() {
         .assert()
         .code(2);
     let messages = String::from_utf8_lossy(&done.get_output().stderr).into_owned();
-    assert!(messages.contains("near: qpair.hostnqn"), "{messages}");
+    assert!(
+        messages.contains("did you mean qpair.hostnqn"),
+        "{messages}"
+    );
 }

@@ -276,7 +276,7 @@ fn an_empty_report_says_why() {
     assert!(said.contains("there is nothing to measure\n"), "{said}");
     let (_, said) = messages(&with_waiting(described), &["--by", "arg.qdd"]);
     assert!(
-        said.contains("no tracepoint of this trace has an argument \"qdd\", so no record has arg.qdd; near: qd\n"),
+        said.contains("no tracepoint of this trace has an argument \"qdd\", so no record has arg.qdd; did you mean qd?\n"),
         "{said}"
     );
 }

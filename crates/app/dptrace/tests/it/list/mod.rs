@@ -99,9 +99,9 @@ fn patterns_choose_probes() {
     assert_eq!(names("libstdcxx:*throw"), ["rethrow", "throw"]);
     assert_eq!(names("lib*:"), ["catch", "rethrow", "throw"]);
     let error = messages(&[path, "thorw"], 1);
-    assert!(error.contains("near: libstdcxx:throw"), "{error}");
+    assert!(error.contains("did you mean libstdcxx:throw"), "{error}");
     let error = messages(&[path, "libstdcxx:thorw"], 1);
-    assert!(error.contains("near: libstdcxx:throw"), "{error}");
+    assert!(error.contains("did you mean libstdcxx:throw"), "{error}");
 }
 
 #[test]
@@ -307,7 +307,7 @@ fn functions_have_their_authors_names() {
     assert!(printed(["list", OWN, "--functions", symbol]).contains("dptrace::list::run"));
     let error = messages(&[OWN, "--functions", "dptrace::list::rnu"], 1);
     assert!(
-        error.contains("near: ") && error.contains("dptrace::list::run"),
+        error.contains("did you mean ") && error.contains("dptrace::list::run"),
         "{error}"
     );
     let error = messages(&[OWN, "--functions", "with_funktions"], 1);

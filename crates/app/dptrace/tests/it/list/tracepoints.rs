@@ -47,7 +47,7 @@ fn tracepoints_with_their_fields() {
 
     let slip = with_tracefs("--tracepoints sched_swich").expect("it could be mounted");
     assert_eq!(slip.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&slip.stderr).contains("near: sched:sched_switch"));
+    assert!(String::from_utf8_lossy(&slip.stderr).contains("did you mean sched:sched_switch"));
 }
 
 #[test]

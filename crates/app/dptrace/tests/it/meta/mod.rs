@@ -87,7 +87,7 @@ fn built_in_specs_are_printed() {
         printed(["generate", "--objects", "all"])
     );
     let done = dptrace().args(["objects", "qpiar"]).assert().code(2);
-    assert!(String::from_utf8_lossy(&done.get_output().stderr).contains("near: qpair"));
+    assert!(String::from_utf8_lossy(&done.get_output().stderr).contains("did you mean qpair"));
 }
 
 #[test]

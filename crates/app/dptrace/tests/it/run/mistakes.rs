@@ -1,6 +1,6 @@
 //! Mistakes in scripts and in their arguments, and the advice that is printed.
 
-use super::run;
+use super::{may_trace, run};
 
 #[test]
 fn arguments_that_are_missing_or_too_many_are_noted() {
@@ -46,7 +46,7 @@ fn an_invalid_script_is_reported() {
             &["run", program.to_str().unwrap()],
             "it is a program (dptrace run SCRIPT -c ",
         ),
-        (&["run", "libcalls"], "libcalls needs an argument: library"),
+        (&["run", "libcalls"], "libcalls needs an argument: LIBRARY"),
         (
             &["run", "nosuch"],
             "dptrace scripts lists the bundled scripts",
@@ -102,10 +102,10 @@ fn a_missing_file_or_target_is_reported() {
             &["run", "-f", "xml", "-e", "begin {}"],
             "invalid output format \"xml\"",
         ),
-        (&["scripts", "sysla"], "near: syslat"),
+        (&["scripts", "sysla"], "did you mean syslat"),
         (
             &["run", "pgqueries", "-p", "no-such-process"],
-            "'pgqueries': No such file or directory; near: pg-queries",
+            "'pgqueries': No such file or directory; did you mean pg-queries",
         ),
         (
             &["run", "pg-queries", "5"],
@@ -169,6 +169,30 @@ fn arguments_that_a_bundled_script_does_not_take_are_reported() {
         err.contains("note: fsync-files.bt takes one argument; not used: 200"),
         "{err}"
     );
+}
+
+/// Packages have other names than libraries, and a pattern of functions can fit too many.
+#[test]
+fn wrong_arguments_of_a_bundled_script_have_a_remedy() {
+    if !may_trace() {
+        return;
+    }
+    let (_, err, status) = run(&["run", "--check", "libcalls", "clib"]);
+    assert_eq!(
+        (status, err.as_str()),
+        (
+            2,
+            "error: libcalls can't run with these arguments: there is no program in PATH and no \
+             library called clib; did you mean libc?\n"
+        )
+    );
+    let (_, err, status) = run(&["run", "--check", "libcalls", "libc", "no_such_function"]);
+    assert!(
+        status == 2 && err.contains("it takes LIBRARY [START] (dptrace run libcalls --help)"),
+        "{err}"
+    );
+    let (_, err, _) = run(&["list", "clib"]);
+    assert!(err.contains("clib (did you mean libc?): "), "{err}");
 }
 
 #[test]

@@ -154,9 +154,58 @@ fn bundled_scripts_are_listed_and_printed() {
         help.contains("usage: dptrace run [OPTIONS] pg-queries [MS]\n"),
         "{help}"
     );
+    assert!(
+        help.contains("example: dptrace run pg-queries -p postgres --children --for 10s\n"),
+        "{help}"
+    );
+    // Its argument stands in the name of a probe.
+    let help = run(&["run", "libcalls", "--", "--help"]).0;
+    assert!(
+        help.contains("usage: dptrace run [OPTIONS] libcalls LIBRARY [START]\n"),
+        "{help}"
+    );
+    // The help of a script, wherever it is asked for.
+    for words in [["libcalls", "--help"], ["libcalls", "-h"]] {
+        assert_eq!(run(&[&["run"], &words[..]].concat()).0, help);
+    }
+    assert_eq!(run(&["run", "libcalls", "libz", "--help"]).0, help);
+    assert!(run(&["run", "--help"]).0.contains("Usage: dptrace run"));
     let (text, _, _) = run(&["scripts", "syslat"]);
     assert!(text.starts_with("#!"));
     assert_eq!(run(&["run", "--fmt", "syslat"]).2, 0);
+}
+
+/// The programs of no script use a helper that is newer than the kernel that it asks for, which is
+/// dptrace's own least one (5.10) if it names none.
+#[test]
+fn bundled_scripts_name_the_kernel_that_they_need() {
+    if !may_trace() {
+        return;
+    }
+    let mut compiled = 0;
+    for script in bundled_scripts::all() {
+        let mut words = vec!["run", script.name];
+        words.extend((script.name == "libcalls").then_some("libc"));
+        words.extend((script.name == "libcalls").then_some("mallo"));
+        words.extend(["--dump", "insns", "-c", "/bin/true"]);
+        let (insns, _, status) = run(&words);
+        // Some are about programs that /bin/true is not.
+        if status != 0 {
+            continue;
+        }
+        compiled += 1;
+        let stated = script.kernel().unwrap_or("5.10");
+        let (major, minor) = stated.split_once('.').unwrap();
+        let stated = bpf_insn::KernelVersion::new(major.parse().unwrap(), minor.parse().unwrap());
+        let calls = insns.split("; bpf_").skip(1);
+        for call in calls {
+            let name = call.split([';', ' ', '\n']).next().unwrap();
+            let helper = bpf_insn::Helper::by_name(&format!("bpf_{name}")).unwrap();
+            let since = helper.since().unwrap();
+            assert!(since <= stated, "{}: bpf_{name}, {since}", script.name);
+        }
+    }
+    assert!(compiled > 20, "{compiled} scripts compile here");
 }
 
 #[test]

@@ -28,7 +28,10 @@ fn a_stripped_file_is_reported_where_a_function_is_not_found() {
         ]);
         assert_ne!(status, 0, "{err}");
         assert_eq!(
-            (err.contains("is stripped"), err.contains("near: inner")),
+            (
+                err.contains("is stripped"),
+                err.contains("did you mean inner")
+            ),
             (hint, !hint),
             "{err}"
         );

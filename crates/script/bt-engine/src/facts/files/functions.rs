@@ -74,7 +74,7 @@ impl UserFiles {
             let place = place_text(target, &targets);
             let message = format!("{place} has no function {function}");
             let mut missing = missing(message, function, known.iter().map(String::as_str));
-            missing.hints.extend(stripped);
+            missing.hints.splice(0..0, stripped);
             return Err(missing);
         }
         Ok(all)

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use bt_compiler::NotFound;
 use host::FilePlace;
-use host::library_cache::is_called;
+use host::library_cache::{self, is_called};
+use text::patterns::did_you_mean;
 
 use super::MAX_FILES;
 use crate::facts::pattern;
@@ -127,12 +128,17 @@ pub(super) fn by_name(text: &str, own: &[TargetFile]) -> Result<Vec<TargetFile>,
         return Ok(vec![found(&program)]);
     }
     let local = || Path::new(text).exists().then(|| PathBuf::from(text));
-    host::library_cache::installed(text)
+    library_cache::installed(text)
         .or_else(local)
         .map(|path| vec![found(&path)])
-        .ok_or_else(|| NotFound {
-            message: format!("there is no program in PATH and no library called {text}"),
-            absent: false,
-            hints: vec!["a path has a / in it: ./NAME".into()],
+        .ok_or_else(|| {
+            let mapped: Vec<String> = own.iter().filter_map(name).collect();
+            let near = library_cache::nearest(text, &mapped);
+            let hint = did_you_mean(&near);
+            NotFound {
+                message: format!("there is no program in PATH and no library called {text}"),
+                absent: false,
+                hints: vec![hint.unwrap_or_else(|| "a path has a / in it: ./NAME".to_owned())],
+            }
         })
 }
