@@ -58,9 +58,9 @@ pub(crate) struct CaptureArgs {
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..=1024))]
     buffer: Option<u32>,
 
-    /// Do not read the capture at its end to name the causes of slow requests
+    /// Do not print the causes of slow requests at the end
     ///
-    /// Reading takes CPU time in proportion to the number of records.
+    /// To find them, the whole capture is read, which takes CPU time.
     #[arg(long, conflicts_with = "slow")]
     no_verdict: bool,
 
