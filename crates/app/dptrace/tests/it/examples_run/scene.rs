@@ -282,25 +282,21 @@ fn files(folder: &Path) -> Process {
         .current_dir(folder);
     let mut target = Process::start(&mut target);
     target.wait_for("demo-target: pid");
-    let capture = [
-        "capture",
-        "-p",
-        &target.pid().to_string(),
-        "--for",
-        "200ms",
-        "-o",
-        "CAPTURE",
-    ];
-    let capture = testkit::command(PROGRAM)
-        .args(capture)
-        .current_dir(folder)
-        .output()
-        .expect("it runs");
-    assert!(
-        capture.status.success(),
-        "{}",
-        String::from_utf8_lossy(&capture.stderr)
-    );
+    let pid = target.pid().to_string();
+    let watch = ["--for", "500ms", "--slow", "1us", "-o", "nvmf_tgt.watch"];
+    for options in [&["--for", "200ms", "-o", "CAPTURE"][..], &watch] {
+        let capture = testkit::command(PROGRAM)
+            .args(["capture", "-p", &pid])
+            .args(options)
+            .current_dir(folder)
+            .output()
+            .expect("it runs");
+        assert!(
+            capture.status.success(),
+            "{options:?}: {}",
+            String::from_utf8_lossy(&capture.stderr)
+        );
+    }
     // Programs that this machine lacks, or that would find other processes than ours.
     script(&bin.join("pidof"), &format!("echo {}", target.pid()));
     script(&bin.join("sudo"), "exec \"$@\"");
