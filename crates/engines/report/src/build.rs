@@ -17,7 +17,7 @@ use timeline::missing;
 use timeline::pass::PassStats;
 use timeline::report::{absences, still_open, verdicts};
 use timeline::source::{Source, Ticker};
-use timeline::words::Share;
+use timeline::words;
 use trace_source::Place;
 
 use super::collect::Collector;
@@ -267,10 +267,10 @@ fn without_requests(intruders: &[Intruder]) -> Vec<Verdict> {
         .cpu
         .map_or_else(String::new, |cpu| format!(" on CPU {cpu}"));
     let all = intruders.iter().map(|it| it.total).sum();
-    let how = match Share::new(true, most.total, all) {
-        Share::Largest => "the largest part ",
-        _ if intruders.len() > 1 => "mainly ",
-        _ => "",
+    let how = match words::is_most(most.total, all) {
+        false => "the largest part ",
+        true if intruders.len() > 1 => "mainly ",
+        true => "",
     };
     let who = if most.activity == Activity::Stopped {
         "being stopped"

@@ -13,7 +13,7 @@ use screen::counted;
 use super::json::activity;
 use super::pass::RequestLabels;
 use super::source::{Source, calls_of_pollers};
-use super::words::{self, Share};
+use super::words;
 use text::json::quoted;
 
 /// Limit on the threads that have a sentence.
@@ -122,10 +122,10 @@ fn sentence(
     let lasted = words::lasted(times.len() as u64, all, longest);
     let by = takers(source, times);
     let mainly = by.first().map_or_else(String::new, |(name, nanos)| {
-        let how = if Share::new(true, *nanos, all) == Share::Largest {
-            "the largest part of it"
-        } else {
+        let how = if words::is_most(*nanos, all) {
             "mainly"
+        } else {
+            "the largest part of it"
         };
         format!(", {how} because of {name}")
     });

@@ -19,7 +19,7 @@ use super::inputs::Inputs;
 use super::pass::RequestLabels;
 use super::second::{blamed, kernel_time, unknown};
 use super::source::Source;
-use super::words::{self, Share};
+use super::words::{self, Taken};
 
 /// Identity of a request: its first record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -273,9 +273,9 @@ impl RequestFindings {
             return self.no_blame();
         };
         let own = (culprit.at_least, culprit.at_most);
-        let all = (self.at_least, self.at_most);
-        let (share, took) = Share::of_bounds(culprit.is_taken, own, all);
-        words::taken_by(&culprit.name, share, took)
+        let taken = Taken::new(culprit.is_taken, own, (self.at_least, self.at_most));
+        let took = words::bounds(own.0, own.1);
+        format!("{took} of it {}{}", culprit.name, taken.others())
     }
 
     fn no_blame(&self) -> String {
@@ -343,11 +343,11 @@ mod tests {
         assert_eq!(quiet.blame(), "no time to others; 900 us of it in A -> B");
         assert_eq!(
             blamed(0, 800_000, culprit("rustc on CPU 0", true, 0, 700_000)),
-            "at most 700 us of it rustc on CPU 0"
+            "at most 700 us of it rustc on CPU 0; others, at most 100 us"
         );
         assert_eq!(
             blamed(0, 800_000, culprit("rustc on CPU 0", true, 0, 300_000)),
-            "at most 800 us of it other threads and interrupts, the largest part rustc on CPU 0"
+            "at most 300 us of it rustc on CPU 0; others, at most 500 us"
         );
         assert_eq!(
             blamed(10, 900, culprit("timer tick", true, 10, 900)),

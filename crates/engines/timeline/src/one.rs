@@ -139,10 +139,11 @@ fn verdict(source: &Source, request: &Request<RequestLabels>) -> String {
     let (all, by) = (time(request.length()), blamed(request, source));
     match by.first() {
         Some((culprit, blamed)) => {
-            let (share, (least, most)) = blamed.share(culprit, kernel_time(&by));
-            let (bounds, others) = (words::bounds(least, most), share.others());
+            let taken = blamed.taken(culprit, kernel_time(&by));
+            let bounds = words::bounds(taken.own.0, taken.own.1);
+            let others = taken.others();
             format!(
-                "verdict: {}{others} took {bounds} of its {all}\n",
+                "verdict: {} took {bounds} of its {all}{others}\n",
                 culprit.name
             )
         }

@@ -5,7 +5,7 @@ use screen::{counted, time};
 use super::first::{Subject, Times};
 use super::second::{BANDS, CauseGroup, Loss, MainCause, Rest, Sum};
 use super::source::Source;
-use super::words::{self, Share};
+use super::words;
 
 /// Name of the time that nobody took in stages that the thread's own work ends.
 pub const OWN_CODE: &str = "its own code";
@@ -149,19 +149,19 @@ impl<'a> Verdict<'a> {
         let each = if count == 1 { "" } else { " each" };
         let ((from, to), rest) = match cause {
             MainCause::Culprit(name) => {
-                let share = if group.has_others {
-                    Share::Most
-                } else {
-                    Share::All
-                };
-                let others = share.others();
                 let took = words::range(least, most);
-                let lost = match (&**name == words::STOPPED, count) {
-                    (false, _) => format!("lost {took}{each} to {name}{others}"),
-                    (true, 1) => format!("was stopped for {took}{others}"),
-                    (true, _) => format!("were stopped for {took}{each}{others}"),
+                let is_stop = &**name == words::STOPPED;
+                let lost = match (is_stop, count) {
+                    (false, _) => format!("lost {took}{each} to {name}"),
+                    (true, 1) => format!("was stopped for {took}"),
+                    (true, _) => format!("were stopped for {took}{each}"),
                 };
-                return lost + &stalls(group.stalls.count(), count);
+                let others = match (group.others_at_most, is_stop) {
+                    (0, _) => String::new(),
+                    (most, false) => format!(", and up to {} to others", time(most)),
+                    (most, true) => format!(", and lost up to {} to others", time(most)),
+                };
+                return lost + &stalls(group.stalls.count(), count) + &others;
             }
             MainCause::Stage(stage, rest) => (*stage, *rest),
         };
@@ -251,8 +251,8 @@ fn others(groups: &[Group<'_>]) -> impl Iterator<Item = String> {
     let count = |groups: &[&Group<'_>]| -> u64 { groups.iter().map(|it| it.1.requests).sum() };
     let (culprits, stages): (Vec<_>, Vec<_>) = groups.iter().partition(|it| is_culprit(it));
     let lost = (!culprits.is_empty()).then(|| {
-        let others = counted(culprits.len() as u64, "other");
-        format!("{} lost time to {others}", count(&culprits))
+        let causes = counted(culprits.len() as u64, "other cause");
+        format!("{} lost time to {causes}", count(&culprits))
     });
     let is_unknown = |it: &&Group<'_>| matches!(it.0, MainCause::Stage(_, Rest::Unknown));
     let (unknown, own): (Vec<_>, Vec<_>) = stages.into_iter().partition(is_unknown);

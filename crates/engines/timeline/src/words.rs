@@ -126,66 +126,39 @@ pub fn range(least: u64, most: u64) -> String {
     }
 }
 
-/// Name of everything that takes the time of a runnable thread.
-pub const OTHERS: &str = "other threads and interrupts";
+/// Returns whether the largest taker took more than half of a whole: sentences without numbers call
+/// that `mainly`, and less `the largest part`.
+pub fn is_most(part: u64, whole: u64) -> bool {
+    u128::from(part) * 2 > u128::from(whole)
+}
 
-/// Share of the largest taker in all that was taken: the one rule by which sentences, tables and
-/// pages name a taker alone.
+/// Time of the largest taker and of all others, as all sentences, tables and pages state it: a number
+/// beside a name is what that one took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Share {
-    /// At least 60 %, or not taken by others: it is named alone.
-    All,
-    /// More than half.
-    Most,
-    /// Half or less, but more than anybody else.
-    Largest,
+pub struct Taken {
+    /// Nanoseconds that the largest taker took, at least and at most.
+    pub own: (u64, u64),
+    /// Nanoseconds that the others took, at least and at most, if that is more than a tenth of all.
+    pub others: Option<(u64, u64)>,
 }
 
-impl Share {
-    /// Returns the share of the largest part of a whole. A part that was not taken by others counts
-    /// as all of it.
-    pub fn new(is_taken: bool, part: u64, whole: u64) -> Self {
-        match u128::from(part) * 100 {
-            _ if !is_taken => Self::All,
-            part if part >= u128::from(whole) * 60 => Self::All,
-            part if part > u128::from(whole) * 50 => Self::Most,
-            _ => Self::Largest,
+impl Taken {
+    /// Compares the time of the largest taker with all that was taken, both at least and at most. A
+    /// part that was not taken by others stands alone.
+    pub fn new(is_taken: bool, own: (u64, u64), all: (u64, u64)) -> Self {
+        let others = (all.0.saturating_sub(own.0), all.1.saturating_sub(own.1));
+        let is_considerable = is_taken && u128::from(others.1) * 10 > u128::from(all.1);
+        Self {
+            own,
+            others: is_considerable.then_some(others),
         }
     }
 
-    /// Returns the share of the largest taker, and the time to state beside its name: its own if it
-    /// is named alone, otherwise that of all. Both times are bounds, at least and at most.
-    pub fn of_bounds(is_taken: bool, own: (u64, u64), all: (u64, u64)) -> (Self, (u64, u64)) {
-        match Self::new(is_taken, own.1, all.1) {
-            Self::All => (Self::All, own),
-            share => (share, all),
-        }
-    }
-
-    /// Returns the words after the taker's name.
-    pub fn others(self) -> &'static str {
-        match self {
-            Self::All => "",
-            Self::Most | Self::Largest => " and others",
-        }
-    }
-
-    /// Returns the words before the taker's name.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::All => "",
-            Self::Most => "mainly ",
-            Self::Largest => "the largest part ",
-        }
-    }
-}
-
-/// Describes how much of a time was taken, at least and at most, and by whom.
-pub fn taken_by(who: &str, share: Share, (at_least, at_most): (u64, u64)) -> String {
-    let bounds = bounds(at_least, at_most);
-    match share {
-        Share::All => format!("{bounds} of it {who}"),
-        _ => format!("{bounds} of it {OTHERS}, {}{who}", share.word()),
+    /// Formats the others' time after the taker's own; empty if it is not considerable.
+    pub fn others(self) -> String {
+        self.others.map_or_else(String::new, |(least, most)| {
+            format!("; others, {}", bounds(least, most))
+        })
     }
 }
 
@@ -270,16 +243,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_taker_of_60_percent_is_named_alone_with_its_own_time() {
-        let share = |own| Share::of_bounds(true, (0, own), (1, 1_000));
-        assert_eq!(share(600), (Share::All, (0, 600)));
-        assert_eq!(share(599), (Share::Most, (1, 1_000)));
-        assert_eq!(share(500), (Share::Largest, (1, 1_000)));
-        let others = [Share::All, Share::Most, Share::Largest].map(Share::others);
-        assert_eq!(others, ["", " and others", " and others"]);
+    fn a_number_beside_a_name_is_what_that_one_took() {
+        let taken = |own| Taken::new(true, (0, own), (1, 1_000));
+        assert_eq!(taken(900).others, None);
+        assert_eq!(taken(899).own, (0, 899));
+        assert_eq!(taken(899).others, Some((1, 101)));
+        assert_eq!(
+            taken(899).others(),
+            "; others, at least 1 ns, at most 101 ns"
+        );
+        assert_eq!(taken(1_000).others(), "");
         // The thread's own call is no time that others took.
-        let own = Share::of_bounds(false, (7, 7), (0, 0));
-        assert_eq!(own, (Share::All, (7, 7)));
+        assert_eq!(Taken::new(false, (7, 7), (0, 0)).others, None);
     }
 
     #[test]

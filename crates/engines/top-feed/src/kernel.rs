@@ -137,9 +137,10 @@ fn blame(parts: &Share<Spent>, window: u64, instead: &[(String, u64)]) -> Option
         .iter()
         .chain(&others)
         .max_by_key(|(_, nanos)| *nanos)?;
-    let part = match words::Share::new(true, *nanos, parts.taken()) {
-        words::Share::All | words::Share::Most => "mostly",
-        words::Share::Largest => "the largest part",
+    let part = if words::is_most(*nanos, parts.taken()) {
+        "mostly"
+    } else {
+        "the largest part"
     };
     words::explains(parts.taken(), window).then(|| format!("{part} to {name}"))
 }

@@ -51,7 +51,7 @@ pub(crate) struct CaptureArgs {
     #[arg(long)]
     no_probes: bool,
 
-    /// Size of the ring buffer for the kernel's events, in MiB: 8, with --slow 2
+    /// MiB for the ring of kernel events [default: 8, with --slow 2]
     ///
     /// A power of two. The buffer carries events from the kernel to dptrace. If it is full, events
     /// are lost and counted.

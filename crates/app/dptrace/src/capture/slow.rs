@@ -37,7 +37,7 @@ pub(crate) struct SlowArgs {
     #[arg(long, value_name = "DURATION", default_value = "5ms", value_parser = ::text::duration::parse, requires = "slow")]
     before: Duration,
 
-    /// At most one capture in this time: 10s
+    /// At most one capture in this time
     ///
     /// Slow requests that come sooner wait for it; the slowest of them gets the next capture.
     #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = ::text::duration::parse, requires = "slow")]

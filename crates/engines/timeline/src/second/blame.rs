@@ -7,7 +7,7 @@ use scene::{Activity, Cpu, Request, StageOfRequest};
 
 use crate::pass::RequestLabels;
 use crate::source::Source;
-use crate::words::{self, Share};
+use crate::words::{self, Taken};
 
 /// Taker of a request's time. Threads with one name on one CPU count as one: a compiler has many.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,11 +55,10 @@ impl BlamedTime {
         self.length = self.length.saturating_add(length);
     }
 
-    /// Returns the share of the largest taker in what the kernel took, and the time to state beside
-    /// its name.
-    pub fn share(&self, culprit: &Culprit, kernel: (u64, u64)) -> (Share, (u64, u64)) {
+    /// Compares the time of the largest taker with all that others took.
+    pub fn taken(&self, culprit: &Culprit, all: (u64, u64)) -> Taken {
         let own = (self.at_least, self.at_most);
-        Share::of_bounds(culprit.activity.is_taken(), own, kernel)
+        Taken::new(culprit.activity.is_taken(), own, all)
     }
 
     /// Returns the mean over `of` requests, at least and at most.

@@ -12,7 +12,6 @@ use crate::pass::RequestLabels;
 use crate::source::Source;
 use crate::stalls::{Stall, StallCount};
 use crate::words;
-use crate::words::Share;
 
 /// Main cause of a request's excess over the median.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -43,9 +42,8 @@ pub struct CauseGroup {
     /// Least and largest time that the cause took of one of them, in nanoseconds: the smallest of
     /// the lower bounds, and the largest of the upper bounds.
     pub took: Option<(u64, u64)>,
-    /// True if others had a considerable part in one of them; `took` then includes the others.
-    pub has_others: bool,
-    /// Largest time that others took of one of them, in nanoseconds, if the cause is a stage.
+    /// Largest time that others than the cause took of one of them, in nanoseconds; 0 if none of
+    /// these is considerable.
     pub others_at_most: u64,
     /// Sum of the upper bounds, which orders the groups.
     pub all: u64,
@@ -113,14 +111,15 @@ pub(super) fn add(
         taken.next().filter(|_| is_half(kernel.1))
     });
     if let Some((culprit, blamed)) = largest {
-        let (share, took) = blamed.share(culprit, kernel);
+        let taken = blamed.taken(culprit, kernel);
         let stage = stage_of(request, &culprit.name, source);
         let stall = stage.and_then(|stage| Stall::of_stage(stage, culprit.activity));
         let group = groups
             .entry(MainCause::Culprit(culprit.name_without_cpu()))
             .or_default();
-        group.add(took, stall);
-        group.has_others |= share != Share::All;
+        group.add(taken.own, stall);
+        let (_, others) = taken.others.unwrap_or_default();
+        group.others_at_most = group.others_at_most.max(others);
         return;
     }
     let excess = |stage: &&StageOfRequest| {

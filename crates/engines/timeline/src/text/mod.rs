@@ -289,9 +289,9 @@ impl<'a> Page<'a> {
         if let Some((culprit, blamed)) =
             by_whom.filter(|(_, blamed)| words::explains(blamed.at_most, request.length()))
         {
-            let (share, (least, most)) = blamed.share(culprit, kernel_time(&by));
-            let took = words::bounds(least, most);
-            return format!("{}{}, {took}", culprit.name, share.others());
+            let taken = blamed.taken(culprit, kernel_time(&by));
+            let took = words::bounds(taken.own.0, taken.own.1);
+            return format!("{}, {took}{}", culprit.name, taken.others());
         }
         let longest = request.stages.iter().max_by_key(|stage| stage.length());
         let nothing = match &self.source.kernel {
