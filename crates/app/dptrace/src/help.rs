@@ -57,6 +57,11 @@ pub(crate) const ALL: &help::Groups = &[
     GROUPS[0], GROUPS[1], GROUPS[2], GROUPS[3], MORE[0], MORE[1], MORE[2],
 ];
 
+/// Returns the commands that the help shows.
+pub(crate) fn shown_commands() -> impl Iterator<Item = &'static str> {
+    GROUPS.iter().flat_map(|(_, names)| names.iter().copied())
+}
+
 /// Line below the commands of the help.
 const SEE_ALL: &str = "`dptrace help --all` lists all commands.";
 

@@ -10,10 +10,12 @@ use clap::{Arg, Command, CommandFactory as _};
 use console::messages::is_bpftrace_compat;
 use grammar::complete::find_option;
 use text::number::is_digits;
+use text::patterns::{did_you_mean, nearest};
 use text::{printable, shell};
 use trace_source::captures;
 
 use crate::cli::Cli;
+use crate::help;
 
 /// Returns the sentence for a command line that clap rejected, without `error:`. It can have more
 /// lines: the usage.
@@ -139,7 +141,9 @@ fn hint(line: &CommandLine<'_>, error: &clap::Error) -> Option<String> {
         ErrorKind::InvalidSubcommand => {
             let word = context(ContextKind::InvalidSubcommand)?;
             Some(
+                // Clap's own guess may be a command that the help does not show.
                 instead_of_command(word)
+                    .or_else(|| did_you_mean(&nearest(word, help::shown_commands(), 1)))
                     .or_else(|| near(ContextKind::SuggestedSubcommand))
                     .unwrap_or_else(|| "dptrace --help lists the commands".to_owned()),
             )

@@ -17,6 +17,9 @@ const MISTAKES: &[(&str, &str)] = &[
         "kerneldelay",
         "unrecognized subcommand 'kerneldelay'; did you mean kernel-delay?",
     ),
+    ("capure", "; did you mean capture?"),
+    ("reprot", "; did you mean report?"),
+    ("timelin", "; did you mean timeline?"),
     (
         "foo",
         "unrecognized subcommand 'foo'; dptrace --help lists the commands",
