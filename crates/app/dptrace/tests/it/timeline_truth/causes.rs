@@ -249,7 +249,7 @@ fn nobody_else_is_blamed(story: &Story) {
 fn summaries_are_sound(lines: &[Value]) {
     for summary in lines.iter().filter(|line| line.get("summary").is_some()) {
         for stage in summary["stages"].as_array().unwrap() {
-            for band in ["p50", "p99", "p99.9"] {
+            for band in ["p50", "p99", "p99_9"] {
                 let whole = number(stage, &format!("{band}_ns"));
                 let [least, most] =
                     [0, 1].map(|at| stage[format!("{band}_kernel_ns")][at].as_u64().unwrap());
