@@ -28,6 +28,7 @@ mod facts;
 mod lookups;
 mod maps;
 mod name_tables;
+mod not_loaded;
 mod observe;
 mod process_id;
 mod script;

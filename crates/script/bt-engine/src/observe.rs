@@ -51,6 +51,16 @@ pub enum Notice {
         /// Number of these processes.
         count: usize,
     },
+    /// None of the processes has mapped a file that the script has user probes in. It may do so
+    /// later.
+    NotLoaded {
+        /// The processes as the subject of a sentence, `process 7 (cat) has not`, escaped.
+        processes: String,
+        /// Names of the files, escaped.
+        files: String,
+        /// Number of processes that they have started, which are not traced, that have mapped one.
+        children: usize,
+    },
     /// A file's debug information can't be used.
     NoDebugInformation {
         /// The file, escaped.
@@ -82,6 +92,18 @@ impl Display for Notice {
                 f,
                 "{count} processes have ended meanwhile, and are left out"
             ),
+            Self::NotLoaded {
+                processes,
+                files,
+                children,
+            } => {
+                write!(f, "{processes} loaded {files} (yet)")?;
+                match children {
+                    0 => Ok(()),
+                    1 => f.write_str(", but 1 child has: --children includes it"),
+                    more => write!(f, ", but {more} children have: --children includes them"),
+                }
+            }
             Self::NoDebugInformation { file, source } => {
                 write!(f, "{file}: debug information is left out: {source}")
             }

@@ -15,7 +15,7 @@ use crate::facts::{Facts, Subject, Target, all_ended};
 use crate::observe::Notice;
 use crate::process_id::Processes;
 use crate::session::Session;
-use crate::{Error, name_tables, process_id};
+use crate::{Error, attach, name_tables, not_loaded, process_id};
 
 /// A script that was parsed.
 #[must_use = "a parsed script does nothing until it is compiled"]
@@ -181,6 +181,10 @@ impl Script {
 
     /// Makes the script's maps and loads its programs. Nothing is attached yet.
     pub fn load(mut self) -> Result<Session, Error> {
+        let files = attach::files(&self.compiled);
+        if let Some(notice) = not_loaded::notice(&files, self.facts.files.subject()) {
+            self.builder.observer.notice(&notice);
+        }
         let session = match bpf_session::Session::load(&self.compiled.module, self.facts.features())
         {
             // If the kernel does not let this script's programs wait for memory, they do without.

@@ -170,8 +170,8 @@ impl BundledScript {
             .any(|(at, _)| is_argument(&self.text[at + 1..]))
     }
 
-    /// Returns what is wrong with its arguments: one is missing that is not in brackets, or is no
-    /// number.
+    /// Returns what is wrong with its arguments: one is missing that is not in brackets, with an
+    /// example command, or is no number.
     pub fn mistake_in(self, given: &[&str]) -> Option<String> {
         let (name, mut known) = (self.name, self.arguments().split_whitespace());
         for word in given {
@@ -184,7 +184,14 @@ impl BundledScript {
             }
         }
         let is_missing = known.next().is_some_and(|next| !next.starts_with('['));
-        is_missing.then(|| format!("{name} needs an argument: {}", self.takes()))
+        is_missing.then(|| {
+            let mut parts = self.takes().split("; ");
+            let missing = parts.next().unwrap_or_default().split(' ').nth(given.len());
+            let (missing, what) = (missing.unwrap_or_default(), parts.nth(given.len()));
+            let what = what.map_or_else(String::new, |what| format!(", {what}"));
+            let example = self.example();
+            format!("{name} needs an argument: {missing}{what}; for example: {example}")
+        })
     }
 
     /// Returns a command that runs it for a while, as an example.
@@ -259,9 +266,10 @@ mod tests {
         );
         let libcalls = find("libcalls").unwrap();
         let missing = libcalls.mistake_in(&[]).unwrap();
-        assert!(
-            missing.starts_with("libcalls needs an argument: LIBRARY [START]; "),
-            "{missing}"
+        assert_eq!(
+            missing,
+            "libcalls needs an argument: LIBRARY, a library's name, such as libz or libz.so.1, or \
+             its path; for example: dptrace run libcalls libz -p PID --for 10s"
         );
         assert_eq!(libcalls.mistake_in(&["libz"]), None);
         assert_eq!(libcalls.mistake_in(&["libz", "crc"]), None);

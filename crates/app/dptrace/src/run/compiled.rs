@@ -25,11 +25,17 @@ const SETTING: &str = "BPFTRACE_";
 /// Reports what the engine does.
 struct EngineReporter {
     verbose: bool,
+    remarks: bool,
 }
 
 impl Observer for EngineReporter {
     fn notice(&self, notice: &Notice) {
-        if self.verbose || !matches!(notice, Notice::Attached { .. } | Notice::Ended { .. }) {
+        let is_shown = match notice {
+            Notice::Attached { .. } | Notice::Ended { .. } => self.verbose,
+            Notice::NotLoaded { .. } => self.remarks,
+            _ => true,
+        };
+        if is_shown {
             note(&notice.to_string());
         }
     }
@@ -51,6 +57,7 @@ pub(super) fn builder(text: &str, params: &[String], args: &RunArgs) -> Builder 
         .ordered(!args.no_order)
         .observer(Arc::new(EngineReporter {
             verbose: args.verbose > 0,
+            remarks: args.reports_remarks(),
         }));
     for folder in &args.debug_dirs {
         builder = builder.debug_folder(folder);

@@ -218,8 +218,8 @@ fn waits_of_queries() {
         "{waits}"
     );
     for row in [
-        " ms     4710  relation         16384  AccessExclusive       SELECT granted FROM load\n",
-        " ms     4711  relation         16384  Share                 SELECT shared FROM load\n",
+        " ms     4710  relation         16384  AccessExclusive       SELECT granted FROM load\n                                     4710  statement not seen\n",
+        " ms     4711  relation         16384  Share                 SELECT shared FROM load\n                                     4711  statement not seen\n",
         " ms        -  relation         16384  RowShare              SELECT queued FROM load\n",
         " ms        -  transaction        741  Share                 deadlock: SELECT crossed FROM load\n",
         " ms        -  advisory            77  Exclusive             given up: SELECT cancelled FROM load\n",

@@ -46,7 +46,10 @@ fn an_invalid_script_is_reported() {
             &["run", program.to_str().unwrap()],
             "it is a program (dptrace run SCRIPT -c ",
         ),
-        (&["run", "libcalls"], "libcalls needs an argument: LIBRARY"),
+        (
+            &["run", "libcalls"],
+            "; for example: dptrace run libcalls libz -p PID --for 10s\n",
+        ),
         (
             &["run", "nosuch"],
             "dptrace scripts lists the bundled scripts",

@@ -145,6 +145,38 @@ fn children_that_are_left_out_are_reported() {
     }
 }
 
+/// A library may be loaded later, or only by a child: then its probes see nothing.
+#[test]
+fn a_library_that_is_not_loaded_is_reported() {
+    if !may_trace() {
+        return;
+    }
+    let parent = Family::start("LD_PRELOAD=libm.so.6 sleep 1000 & echo $!; wait");
+    let (pid, child) = (parent.0.id().to_string(), &parent.1);
+    let said = |script: &str, options: &[&str]| {
+        let script = format!("begin {{ exit() }} {script}");
+        run(&[&["run", "-e", &script, "-p"], options].concat()).1
+    };
+    let (root, note) = ("uprobe:libm:cbrt { @ = count() }", "note: process ");
+    // The child may not have begun its program.
+    let alone = until(
+        || said(root, &[&pid]),
+        |alone| alone.contains(", but 1 child has: --children includes it\n"),
+    );
+    let expected = format!("{note}{pid} (sh) has not loaded libm.so.6 (yet), but 1 child has");
+    assert!(alone.contains(&expected), "{alone}");
+    let any = format!("{root} uprobe:libc:read {{ @ = count() }}");
+    for (script, options) in [
+        (root, &[child.as_str()][..]),
+        (root, &[&pid, "--children"]),
+        (root, &[&pid, "--no-warnings"]),
+        (&any, &[&pid]),
+    ] {
+        let messages = said(script, options);
+        assert!(!messages.contains("loaded"), "{options:?}: {messages}");
+    }
+}
+
 #[test]
 fn processes_that_were_started_meanwhile_are_counted() {
     if !may_trace() {
