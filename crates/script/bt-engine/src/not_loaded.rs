@@ -84,6 +84,24 @@ fn names(files: &[PathBuf]) -> String {
     let rest = files.len().saturating_sub(MAX_NAMES);
     match rest {
         0 => shown.join(" or "),
+        1 => format!("{} or 1 other", shown.join(", ")),
         rest => format!("{} or {rest} others", shown.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_files_are_named() {
+        let listed = |count: usize| {
+            let files = ["/a", "/b", "/c", "/d", "/e"].map(PathBuf::from);
+            names(&files[..count])
+        };
+        assert_eq!(listed(1), "a");
+        assert_eq!(listed(3), "a or b or c");
+        assert_eq!(listed(4), "a, b, c or 1 other");
+        assert_eq!(listed(5), "a, b, c or 2 others");
     }
 }
