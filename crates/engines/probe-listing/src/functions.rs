@@ -23,33 +23,22 @@ impl Search<'_> {
         out: &mut dyn Write,
     ) -> anyhow::Result<()> {
         let mut shown = 0;
-        files.for_each(
-            Depth::Symbols,
-            |error| self.observer.note_left_out(error),
-            |file| {
-                with_functions(file, |functions| {
-                    let named = fitting(functions, pattern);
-                    shown += named.len();
-                    if self.form == Form::Json {
-                        write_json(file, &named, out)
-                    } else {
-                        write_text(file, &named, out)
-                    }
-                })
-            },
-        )?;
-        match pattern {
-            _ if shown > 0 => Ok(()),
-            Some(_) => Err(match self.library_meant(files) {
-                Some(error) => error,
-                None => self.no_function(files)?,
-            }),
-            None => {
-                let stripped = stripped(self.place);
-                self.observer.note(&format!("{stripped}, and it has none"));
-                Ok(())
-            }
+        self.each_file(files, Depth::Symbols, |file| {
+            with_functions(file, |functions| {
+                let named = fitting(functions, pattern);
+                shown += named.len();
+                if self.form == Form::Json {
+                    write_json(file, &named, out)
+                } else {
+                    write_text(file, &named, out)
+                }
+            })
+        })?;
+        if shown > 0 {
+            return Ok(());
         }
+        let note = format!("{}, and it has none", stripped(self.place));
+        self.nothing_shown(files, pattern.is_some(), || self.no_function(files), &note)
     }
 
     /// Returns the error that no function matches the pattern.
@@ -66,20 +55,16 @@ impl Search<'_> {
     /// program has many.
     fn near_names(&self, files: &Files) -> anyhow::Result<(Vec<String>, Vec<String>)> {
         let (mut known, mut without) = (Vec::new(), Vec::new());
-        files.for_each(
-            Depth::Symbols,
-            |error| self.observer.note_left_out(error),
-            |file| {
-                with_functions(file, |functions| {
-                    if functions.is_stripped() {
-                        without.push(printable(file.path()));
-                    }
-                    let names = functions.all().iter().map(Function::display_name);
-                    known.extend(names.map(|name| printable::text(name.as_bytes()).into_owned()));
-                    Ok(())
-                })
-            },
-        )?;
+        self.each_file(files, Depth::Symbols, |file| {
+            with_functions(file, |functions| {
+                if functions.is_stripped() {
+                    without.push(printable(file.path()));
+                }
+                let names = functions.all().iter().map(Function::display_name);
+                known.extend(names.map(|name| printable::text(name.as_bytes()).into_owned()));
+                Ok(())
+            })
+        })?;
         if nearest(self.typed, known.iter().map(String::as_str), 1).is_empty() {
             known = known
                 .iter()

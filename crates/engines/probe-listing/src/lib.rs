@@ -6,7 +6,7 @@ mod probes;
 mod tracepoints;
 
 use anyhow::anyhow;
-use host::Files;
+use host::{Depth, ElfFile, Files};
 use observer::Observer;
 use text::patterns;
 
@@ -38,6 +38,35 @@ pub enum Form {
 const MAX_NEAR_NAMES: usize = 4;
 
 impl Search<'_> {
+    /// Reads the files one after the other; libraries that can't be read are left out.
+    fn each_file(
+        &self,
+        files: &Files,
+        depth: Depth,
+        look: impl FnMut(&ElfFile) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        files.for_each(depth, |error| self.observer.note_left_out(error), look)
+    }
+
+    /// Ends a listing in which nothing was shown: with an error if there is a pattern, or else with
+    /// a note.
+    fn nothing_shown(
+        &self,
+        files: &Files,
+        has_pattern: bool,
+        no_match: impl FnOnce() -> anyhow::Result<anyhow::Error>,
+        note: &str,
+    ) -> anyhow::Result<()> {
+        if has_pattern {
+            return Err(match self.library_meant(files) {
+                Some(error) => error,
+                None => no_match()?,
+            });
+        }
+        self.observer.note(note);
+        Ok(())
+    }
+
     /// Returns the error that no name matches the pattern, with more about the place, and near names
     /// or the number of known ones.
     fn no_match(

@@ -25,57 +25,48 @@ impl Search<'_> {
         out: &mut dyn Write,
     ) -> anyhow::Result<()> {
         let mut shown = 0;
-        files.for_each(
-            Depth::Notes,
-            |error| self.observer.note_left_out(error),
-            |file| {
-                let mut probes = self.read(file)?;
-                probes.retain(|probe| {
-                    pattern.is_none_or(|pattern| pattern.matches(&probe.provider, &probe.name))
-                });
-                probes.order_by(|a, b| (&a.provider, &a.name).cmp(&(&b.provider, &b.name)));
-                shown += probes.len();
-                if self.form == Form::Json {
-                    write_json(file, &probes, out)
-                } else {
-                    self.write_text(file, &probes, out)
-                }
-            },
-        )?;
-        match pattern {
-            _ if shown > 0 => Ok(()),
-            Some(_) => Err(match self.library_meant(files) {
-                Some(error) => error,
-                None => self.no_usdt_probe(files)?,
-            }),
-            None => {
-                self.observer.note(&format!(
-                    "{} has no USDT probes; SPDK has them if it was configured with --with-usdt, \
-                     Open vSwitch with --enable-usdt-probes",
-                    self.place
-                ));
-                Ok(())
+        self.each_file(files, Depth::Notes, |file| {
+            let mut probes = self.read(file)?;
+            probes.retain(|probe| {
+                pattern.is_none_or(|pattern| pattern.matches(&probe.provider, &probe.name))
+            });
+            probes.order_by(|a, b| (&a.provider, &a.name).cmp(&(&b.provider, &b.name)));
+            shown += probes.len();
+            if self.form == Form::Json {
+                write_json(file, &probes, out)
+            } else {
+                self.write_text(file, &probes, out)
             }
+        })?;
+        if shown > 0 {
+            return Ok(());
         }
+        let note = format!(
+            "{} has no USDT probes; SPDK has them if it was configured with --with-usdt, Open \
+             vSwitch with --enable-usdt-probes",
+            self.place
+        );
+        self.nothing_shown(
+            files,
+            pattern.is_some(),
+            || self.no_usdt_probe(files),
+            &note,
+        )
     }
 
     /// Returns the error that no probe matches the pattern. Names are gathered only now, since
     /// there may be many.
     fn no_usdt_probe(&self, files: &Files) -> anyhow::Result<anyhow::Error> {
         let mut known = Vec::new();
-        files.for_each(
-            Depth::Notes,
-            |error| self.observer.note_left_out(error),
-            |file| -> anyhow::Result<()> {
-                let probes = UsdtProbes::read_with(&file.image()?, &file.code()?).probes;
-                known.extend(
-                    probes
-                        .iter()
-                        .map(|probe| (probe.provider.to_string(), probe.name.to_string())),
-                );
-                Ok(())
-            },
-        )?;
+        self.each_file(files, Depth::Notes, |file| {
+            let probes = UsdtProbes::read_with(&file.image()?, &file.code()?).probes;
+            known.extend(
+                probes
+                    .iter()
+                    .map(|probe| (probe.provider.to_string(), probe.name.to_string())),
+            );
+            Ok(())
+        })?;
         let more = "; --functions lists its functions";
         Ok(self.no_match_in_groups("USDT probe", &known, more))
     }

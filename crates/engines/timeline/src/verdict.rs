@@ -156,10 +156,12 @@ impl<'a> Verdict<'a> {
                     (true, 1) => format!("was stopped for {took}"),
                     (true, _) => format!("were stopped for {took}{each}"),
                 };
-                let others = match (group.others_at_most, is_stop) {
-                    (0, _) => String::new(),
-                    (most, false) => format!(", and up to {} to others", time(most)),
-                    (most, true) => format!(", and lost up to {} to others", time(most)),
+                let others = match group.others_at_most {
+                    0 => String::new(),
+                    most => {
+                        let lost = if is_stop { " lost" } else { "" };
+                        format!(", and{lost} {} to others", words::range(0, most))
+                    }
                 };
                 return lost + &stalls(group.stalls.count(), count) + &others;
             }

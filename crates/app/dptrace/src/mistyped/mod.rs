@@ -136,7 +136,7 @@ fn hint(line: &CommandLine<'_>, error: &clap::Error) -> Option<String> {
         Some(ContextValue::Strings(all)) => all.first().map(String::as_str),
         _ => None,
     };
-    let near = |kind| context(kind).map(|near| format!("did you mean {near}?"));
+    let near = |kind| context(kind).and_then(|near| did_you_mean(&[near]));
     match error.kind() {
         ErrorKind::InvalidSubcommand => {
             let word = context(ContextKind::InvalidSubcommand)?;
@@ -213,7 +213,8 @@ fn instead_of_option(line: &CommandLine<'_>, option: &str, near: Option<String>)
         return Some(instead.to_owned());
     }
     let near = near.or_else(|| {
-        grammar::instead::near_option(line.command, option).map(|it| format!("did you mean {it}?"))
+        let option = grammar::instead::near_option(line.command, option)?;
+        did_you_mean(&[option])
     });
     if near.is_some() {
         return near;

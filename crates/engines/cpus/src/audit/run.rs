@@ -211,7 +211,10 @@ fn chosen_note(chosen_by: &BusyThread, reports: &[CpuReport]) -> Option<String> 
 
 /// Returns a note on the time that dptrace itself took of the CPUs, if it took some.
 fn own_note(reports: &[CpuReport]) -> Option<String> {
-    let is_own = |who: &&Intruder| who.name.starts_with(screen::DPTRACE_ITSELF);
+    let is_own = |who: &&Intruder| {
+        let facts = who.thread.as_ref();
+        facts.is_some_and(|it| it.process.0 == std::process::id())
+    };
     let took = |report: &CpuReport| {
         let own = report.intruders.iter().filter(is_own);
         let nanos: u64 = own.map(|who| who.total).sum();
@@ -330,9 +333,8 @@ mod tests {
         assert_eq!(note(&report), None);
         assert_eq!(own_note(&[no_report()]), None);
         report.intruders = vec![Intruder {
-            name: format!("{} [9]", screen::DPTRACE_ITSELF),
             total: 1_500_000,
-            ..thread(9, 9)
+            ..thread(9, std::process::id())
         }];
         let note = own_note(&[report]).expect("it took time");
         assert!(note.contains("took 1.50 ms of CPU 0, "), "{note}");

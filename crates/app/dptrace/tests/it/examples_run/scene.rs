@@ -285,17 +285,8 @@ fn files(folder: &Path) -> Process {
     let pid = target.pid().to_string();
     let watch = ["--for", "500ms", "--slow", "1us", "-o", "nvmf_tgt.watch"];
     for options in [&["--for", "200ms", "-o", "CAPTURE"][..], &watch] {
-        let capture = testkit::command(PROGRAM)
-            .args(["capture", "-p", &pid])
-            .args(options)
-            .current_dir(folder)
-            .output()
-            .expect("it runs");
-        assert!(
-            capture.status.success(),
-            "{options:?}: {}",
-            String::from_utf8_lossy(&capture.stderr)
-        );
+        let capture = [&["capture", "-p", &pid][..], options].concat();
+        run_in(folder, &capture);
     }
     // Programs that this machine lacks, or that would find other processes than ours.
     script(&bin.join("pidof"), &format!("echo {}", target.pid()));
@@ -309,18 +300,24 @@ fn files(folder: &Path) -> Process {
     target
 }
 
-/// Writes the samples of traces, recordings, scripts and specs.
-fn write_samples(folder: &Path) {
-    let sample = testkit::command(PROGRAM)
-        .args(["demo", "--write"])
-        .arg(folder)
+/// Runs dptrace in the folder, and asserts that it succeeds.
+#[track_caller]
+fn run_in(folder: &Path, args: &[&str]) {
+    let done = testkit::command(PROGRAM)
+        .args(args)
+        .current_dir(folder)
         .output()
         .expect("it runs");
     assert!(
-        sample.status.success(),
-        "{}",
-        String::from_utf8_lossy(&sample.stderr)
+        done.status.success(),
+        "{args:?}: {}",
+        String::from_utf8_lossy(&done.stderr)
     );
+}
+
+/// Writes the samples of traces, recordings, scripts and specs.
+fn write_samples(folder: &Path) {
+    run_in(folder, &["demo", "--write", "."]);
     for (name, from) in [
         ("FILE", "demo.trace"),
         ("RECORDING", "demo.recording"),
