@@ -30,6 +30,10 @@ const MIN_P99_REQUESTS: u64 = 20;
 const MIN_SLOW_NS: u64 = 50_000;
 /// Least ratio of a slow percentile to the median.
 const MEDIANS: u64 = 5;
+/// Least time, in nanoseconds, of a request that is slow however rare it is.
+const MIN_RARE_NS: u64 = 1_000_000;
+/// Least ratio of such a request's time to the median.
+const RARE_MEDIANS: u64 = 100;
 
 impl NextStep {
     /// Finds the next step for a trace that was read from `path`, of this process if one was named.
@@ -56,7 +60,7 @@ impl NextStep {
             .subjects
             .iter()
             .filter(|(subject, _)| subject.excluded.is_none());
-        if !subjects.any(|(_, times)| is_slow(times)) {
+        if !subjects.any(|(_, times)| is_slow(times) || has_rare(times)) {
             return None;
         }
         self.command()
@@ -82,9 +86,7 @@ impl NextStep {
     /// Returns the command that shows what the kernel did, if there is one.
     pub fn command(&self) -> Option<String> {
         match self {
-            Self::Live { pid, .. } => Some(format!(
-                "dptrace capture -p {pid} --for 3s, and then dptrace report on the folder that it writes"
-            )),
+            Self::Live { pid, .. } => Some(format!("dptrace capture -p {pid} --for 3s")),
             Self::Capture(path) => Some(format!("dptrace report {}", shell::word(path))),
             Self::Nothing => None,
         }
@@ -98,4 +100,30 @@ pub(crate) fn is_slow(times: &Times) -> bool {
     times.whole.count() >= MIN_P99_REQUESTS
         && p99 >= MIN_SLOW_NS
         && p99 >= p50.saturating_mul(MEDIANS)
+}
+
+/// Returns whether single requests, too few for a percentile, are so slow that something delayed
+/// them.
+fn has_rare(times: &Times) -> bool {
+    let max = times.whole.max();
+    times.whole.count() >= MIN_P99_REQUESTS
+        && max >= MIN_RARE_NS
+        && max >= times.whole.quantile(0.5).saturating_mul(RARE_MEDIANS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One request in 1,000 that took 20 ms is in no 99th percentile.
+    #[test]
+    fn a_rare_request_of_twenty_milliseconds_is_slow() {
+        let mut times = Times::default();
+        (0..999).for_each(|_| times.whole.add(34_000));
+        times.whole.add(20_000_000);
+        assert!(!is_slow(&times) && has_rare(&times));
+        let mut even = Times::default();
+        (0..1_000).for_each(|nth| even.whole.add(34_000 + nth * 1_000));
+        assert!(!is_slow(&even) && !has_rare(&even));
+    }
 }

@@ -1,6 +1,6 @@
 //! The sentence to read first: how slow requests are, and who took how much of their time.
 
-use screen::{counted, time};
+use screen::{counted, join_some, time};
 
 use super::first::{Subject, Times};
 use super::second::{BANDS, CauseGroup, Loss, MainCause, Rest, Sum};
@@ -250,13 +250,26 @@ fn is_culprit((cause, _): &Group<'_>) -> bool {
 /// Describes the requests of the causes that a sentence does not name: those with a culprit, those of
 /// which nobody took half of the excess, and those that no event explains.
 fn others(groups: &[Group<'_>]) -> impl Iterator<Item = String> {
-    let count = |groups: &[&Group<'_>]| -> u64 { groups.iter().map(|it| it.1.requests).sum() };
-    let (culprits, stages): (Vec<_>, Vec<_>) = groups.iter().partition(|it| is_culprit(it));
+    let count = |groups: &[Group<'_>]| -> u64 { groups.iter().map(|it| it.1.requests).sum() };
+    let (culprits, stages): (Vec<Group<'_>>, Vec<Group<'_>>) =
+        groups.iter().copied().partition(is_culprit);
     let lost = (!culprits.is_empty()).then(|| {
-        let causes = counted(culprits.len() as u64, "other cause");
-        format!("{} lost time to {causes}", count(&culprits))
+        let names = culprits.iter().filter_map(|(cause, _)| match cause {
+            MainCause::Culprit(name) => Some(name),
+            MainCause::Stage(..) => None,
+        });
+        let most = culprits
+            .iter()
+            .filter_map(|(_, group)| group.took)
+            .map(|(_, most)| most);
+        format!(
+            "{} lost {} each to {}",
+            count(&culprits),
+            words::range(0, most.max().unwrap_or_default()),
+            join_some(names, MAX_CAUSES)
+        )
     });
-    let is_unknown = |it: &&Group<'_>| matches!(it.0, MainCause::Stage(_, Rest::Unknown));
+    let is_unknown = |it: &Group<'_>| matches!(it.0, MainCause::Stage(_, Rest::Unknown));
     let (unknown, own): (Vec<_>, Vec<_>) = stages.into_iter().partition(is_unknown);
     let (unknown, own) = (count(&unknown), count(&own));
     let own = (own > 0).then(|| format!("{own} lost little or nothing to others"));

@@ -221,7 +221,11 @@ fn named((_, first): Kind, row: &Row<'_>, names: &Names<'_>) -> String {
         .map(|word| shorten(word, width.saturating_sub(1)))
         .collect();
     let (who, p99) = (words.join(" "), unbroken(row.p99));
-    format!("slowest: {transport} {who}, p99 {p99}{most}")
+    let max = match unbroken(row.times.whole.max()) {
+        max if max == p99 => String::new(),
+        max => format!(", max {max}"),
+    };
+    format!("slowest: {transport} {who}, p99 {p99}{max}{most}")
 }
 
 /// Says that no group stands out: what delays all of them alike is probably no connection's own.
@@ -237,19 +241,27 @@ fn shared(slowest: &Row<'_>, others: &[&Row<'_>], names: &Names<'_>) -> String {
     } else {
         format!("{low} to {high}")
     };
-    let why = if next::is_slow(slowest.times) {
+    let why = if slowest.p99 >= fastest.saturating_mul(2) {
+        // A wide range looks like a contradiction.
+        ", which may be chance (few requests are slow)"
+    } else if next::is_slow(slowest.times) {
         ", so the cause is probably shared (a thread, a CPU)"
     } else {
         ""
     };
     let all = others.len() + 1;
-    // A wide range looks like a contradiction.
-    let noise = if slowest.p99 >= fastest.saturating_mul(2) {
-        ", which may be chance (few requests are slow)"
+    let rows = others.iter().copied().chain([slowest]);
+    let max = unbroken(
+        rows.map(|row| row.times.whole.max())
+            .max()
+            .unwrap_or_default(),
+    );
+    let longest = if max == high {
+        String::new()
     } else {
-        ""
+        format!("; the slowest took {max}")
     };
-    format!("no {what} stands out: p99 of all {all} is {range}{noise}{why}")
+    format!("no {what} stands out: p99 of all {all} is {range}{why}{longest}")
 }
 
 /// Formats the rows as JSON, one object each.

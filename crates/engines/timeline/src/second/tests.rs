@@ -12,6 +12,9 @@ use crate::verdict::Verdict;
 
 const REACTOR: Tid = Tid(11);
 const RUSTC: Tid = Tid(99);
+const GZIP: Tid = Tid(98);
+const KWORKER: Tid = Tid(97);
+const CRON: Tid = Tid(96);
 const PREEMPTOR: Tid = Tid(12);
 const MS: u64 = 1_000_000;
 
@@ -25,7 +28,13 @@ impl Events for Names {
         0
     }
     fn name(&self, tid: Tid, _: BootNanos) -> Option<String> {
-        let name = if tid == RUSTC { "rustc" } else { "preemptor" };
+        let name = match tid {
+            RUSTC => "rustc",
+            GZIP => "gzip",
+            KWORKER => "kworker",
+            CRON => "cron",
+            _ => "preemptor",
+        };
         Some(name.to_owned())
     }
 }
@@ -177,5 +186,38 @@ fn one_stall_of_many_requests_does_not_hide_the_causes_that_recur() {
     assert_eq!(
         alone,
         "p99 of ? is 69.0 ms: all 8 requests at or beyond p99 lost 56.0 ms each to rustc (one stall)"
+    );
+}
+
+/// Causes beyond the third may have most of the requests: they have names and a bound, too.
+#[test]
+fn causes_beyond_the_third_are_named() {
+    let mut requests: Vec<_> = (0..1_978)
+        .map(|nth| request(nth * MS, 100_000, None))
+        .collect();
+    let takers = [
+        (RUSTC, 40 * MS, 2),
+        (PREEMPTOR, 30 * MS, 2),
+        (GZIP, 20 * MS, 2),
+        (KWORKER, 2 * MS, 10),
+        (CRON, MS, 4),
+    ];
+    let mut begin = 0;
+    for (tid, took, count) in takers {
+        for _ in 0..count {
+            begin += 50 * MS;
+            requests.push(request(
+                begin,
+                took + MS,
+                Some((Activity::Waits(tid), took)),
+            ));
+        }
+    }
+    let (sentence, _) = judged(&source(), &requests);
+    assert!(
+        sentence.ends_with(
+            "2 lost 20.0 ms each to gzip (2 stalls); 14 lost up to 2.00 ms each to kworker, cron"
+        ),
+        "{sentence}"
     );
 }

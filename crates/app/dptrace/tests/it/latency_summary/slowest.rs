@@ -240,14 +240,17 @@ fn few_requests_are_not_the_slowest() {
     assert_eq!(found, [(Some("0xc0"), None), (Some("0xd0"), Some(true))]);
 }
 
-/// Returns the answer on three connections of 60 requests each. Those of the last one take longer by
-/// `more` nanoseconds, and in both cases every 20th request of each is late by chance.
-fn answer_on_three(more: u64) -> String {
-    let mut t = crate::common::small::declared().slots(1024);
-    for n in 0..180 {
+/// Returns the answer on three connections of these many requests in all. Those of the last one take
+/// longer by `more` nanoseconds, the very last by `rare`, and in all cases every 20th request of each
+/// is late by chance.
+fn answer_on_three(requests: u64, more: u64, rare: u64) -> String {
+    let mut t = crate::common::small::declared().slots(4096);
+    for n in 0..requests {
         let qpair = 0xc0 + n % 3 * 0x10;
         let late = if n * 7 % 20 < 1 { 90_000 + n * 10 } else { 0 };
-        let took = 5_000 + n * 13 % 50 + late + if qpair == 0xe0 { more } else { 0 };
+        let more = if qpair == 0xe0 { more } else { 0 };
+        let rare = if n == requests - 1 { rare } else { 0 };
+        let took = 5_000 + n * 13 % 50 + late + more + rare;
         let at = START + n * 1_000_000;
         t.record(0, Record::new(256, at).object(0xa2).ptr(qpair));
         t.record(0, Record::new(257, at + took).object(0xa2).ptr(qpair));
@@ -258,16 +261,23 @@ fn answer_on_three(more: u64) -> String {
 
 #[test]
 fn a_connection_is_named_if_it_stands_out_of_the_noise() {
-    let noise = answer_on_three(0);
+    let noise = answer_on_three(180, 0, 0);
     assert!(
         noise.starts_with("no connection stands out: p99 of all 3 is ")
             && noise.ends_with(", so the cause is probably shared (a thread, a CPU)"),
         "{noise}"
     );
-    let named = answer_on_three(200_000);
+    let named = answer_on_three(180, 200_000, 0);
     assert!(
         named.starts_with("slowest: RDMA 0xe0, p99 ")
             && named.ends_with(" (100% of it NEW -> COMPLETED)"),
         "{named}"
     );
+}
+
+/// A request that is too rare for a percentile is the one that its user complains about.
+#[test]
+fn the_slowest_request_is_in_the_answer() {
+    let rare = answer_on_three(1_800, 0, 20_000_000);
+    assert!(rare.ends_with("; the slowest took 20.0 ms"), "{rare}");
 }
