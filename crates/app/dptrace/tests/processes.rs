@@ -156,8 +156,13 @@ fn run_takes_several() {
     for (words, status, expected) in [
         (
             &["-p", gone.as_str()][..],
+            0,
+            "note: no process has the pid 999999999: left out\n",
+        ),
+        (
+            &["-p", "999999999"],
             1,
-            "no process has the pid 999999999",
+            "error: no process has the pid 999999999\n",
         ),
         (
             &["--children"],

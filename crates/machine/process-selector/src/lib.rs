@@ -170,23 +170,40 @@ impl ProcessSelector {
     }
 
     /// Returns all processes as [`Self::all`] does, after checking that those named by their numbers
-    /// exist and can be traced. `and` is the text to add to the error for a thread's number.
+    /// can be traced. If some of these do not exist, as when one of a pasted list has ended, the
+    /// others are taken, with a note. `and` is the text to add to the error for a thread's number.
     ///
     /// # Errors
     ///
-    /// Fails as [`Self::all`] and [`check_number`] do.
+    /// Fails as [`Self::all`] and [`check_number`] do; with [`NoProcess`] if no process is left.
     pub fn all_traceable(
         &self,
         role: Role,
         and: &str,
         observer: &Observer,
     ) -> anyhow::Result<Vec<u32>> {
-        let pids = self.all(role, observer)?;
+        let mut pids = self.all(role, observer)?;
+        let mut ended = Vec::new();
         // A process found by name may have ended by now, which is no mistake.
         for word in self.typed()? {
-            if let TypedProcess::Number(pid) = word {
-                check_number(pid, and)?;
+            let TypedProcess::Number(pid) = word else {
+                continue;
+            };
+            if ended.contains(&pid) {
+                continue;
             }
+            if let Err(error) = check_number(pid, and) {
+                match error.downcast_ref::<NoProcess>() {
+                    Some(_) if pids.len() > 1 => {
+                        pids.retain(|other| *other != pid);
+                        ended.push(pid);
+                    }
+                    _ => return Err(error),
+                }
+            }
+        }
+        for pid in ended {
+            observer.note(&format!("{}: left out", NoProcess(pid)));
         }
         Ok(pids)
     }
@@ -308,6 +325,27 @@ mod tests {
                 .unwrap_err()
                 .to_string()
                 .contains("no process has the pid 99999999999")
+        );
+    }
+
+    /// One of a pasted list may have ended; all of them is a mistake.
+    #[test]
+    fn a_process_of_a_list_that_has_ended_is_left_out() {
+        let role = Role {
+            command: "kernel-delay",
+            takes: ProcessCount::All("measured"),
+            starts: false,
+        };
+        let mut ended = std::process::Command::new("true").spawn().unwrap();
+        ended.wait().unwrap();
+        let (own, ended) = (std::process::id(), ended.id());
+        let found = |word: String| {
+            ProcessSelector::new([word]).all_traceable(role, "", &Observer::silent())
+        };
+        assert_eq!(found(format!("{ended},{own},{ended}")).unwrap(), [own]);
+        assert_eq!(
+            found(format!("{ended},{ended}")).unwrap_err().to_string(),
+            format!("no process has the pid {ended}")
         );
     }
 }
