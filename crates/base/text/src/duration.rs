@@ -9,6 +9,10 @@ use crate::number::is_digits;
 const WHAT: &str = "expected a time as in 5 or 5s (seconds), 500ms, 1m30s";
 /// Error for a word that is no time, if plain numbers are nanoseconds.
 const WHAT_NANOS: &str = "expected a time as in 20us, 1ms or 20000 (nanoseconds)";
+/// Error for a word that is no time, if plain numbers are microseconds.
+const WHAT_MICROS: &str = "expected a time as in 1000 or 10.5 (microseconds), 500us, 20ms, 1s";
+/// Error for a word that is no time of whole milliseconds.
+const WHAT_MILLIS: &str = "expected whole milliseconds, as in 100, 100ms or 2s";
 const TOO_LONG: &str = "the time is too long";
 
 /// Parses a number of seconds, or numbers with units: `5`, `0.5`, `5s`, `500ms`, `1m30s`. A time of
@@ -41,6 +45,34 @@ pub fn parse_nanos(text: &str) -> Result<u64, &'static str> {
         with_units(text, WHAT_NANOS)?
     };
     time.as_nanos().try_into().map_err(|_| TOO_LONG)
+}
+
+/// Parses a time in microseconds, for options whose plain numbers are those of a listing: `1000`,
+/// `10.500`, `500us`, `1s`. It may be 0.
+pub fn parse_micros(text: &str) -> Result<f64, &'static str> {
+    // `f64` alone would accept "nan", which no time is before or after.
+    match text.parse::<f64>() {
+        Ok(us) if us.is_finite() => Ok(us),
+        _ => Ok(with_units(text, WHAT_MICROS)?.as_secs_f64() * 1e6),
+    }
+}
+
+/// Parses a time in milliseconds, for arguments whose plain numbers are milliseconds: `100`,
+/// `100ms`, `2s`. It may be 0, but must be a whole number.
+pub fn parse_millis(text: &str) -> Result<u64, &'static str> {
+    if is_digits(text) {
+        return text.parse().map_err(|_| TOO_LONG);
+    }
+    if is_decimal(text) {
+        return Err(WHAT_MILLIS);
+    }
+    let time = with_units(text, WHAT_MILLIS)?;
+    let millis = u64::try_from(time.as_millis()).map_err(|_| TOO_LONG)?;
+    if Duration::from_millis(millis) == time {
+        Ok(millis)
+    } else {
+        Err(WHAT_MILLIS)
+    }
 }
 
 /// Returns true if the text has only digits and points: no unit.
@@ -99,6 +131,34 @@ mod tests {
         }
         for long in ["99999999999999999999999", "600000000m"] {
             assert_eq!(parse_nanos(long), Err(TOO_LONG), "{long}");
+        }
+    }
+
+    #[test]
+    fn plain_numbers_can_be_microseconds() {
+        let texts = ["0", "10.500", "500us", "20ms", "1s", "1m30s"];
+        assert_eq!(
+            texts.map(parse_micros),
+            [0.0, 10.5, 500.0, 20_000.0, 1e6, 90e6].map(Ok)
+        );
+        for slip in ["", "nan", "inf", "soon", "5x", "5 5"] {
+            assert_eq!(parse_micros(slip), Err(WHAT_MICROS), "{slip}");
+        }
+        assert_eq!(parse_micros("99999999999999999999s"), Err(TOO_LONG));
+    }
+
+    #[test]
+    fn plain_numbers_can_be_milliseconds() {
+        let texts = ["0", "100", "100ms", "2s", "1m30s", "3000us"];
+        assert_eq!(
+            texts.map(parse_millis),
+            [0, 100, 100, 2000, 90_000, 3].map(Ok)
+        );
+        for slip in ["", "x", "0.5", "500us", "5x", "-1"] {
+            assert_eq!(parse_millis(slip), Err(WHAT_MILLIS), "{slip}");
+        }
+        for long in ["99999999999999999999999", "99999999999999999999s"] {
+            assert_eq!(parse_millis(long), Err(TOO_LONG), "{long}");
         }
     }
 }

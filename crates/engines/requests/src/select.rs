@@ -98,7 +98,9 @@ pub fn condition_parts(text: &str) -> anyhow::Result<(&str, Test)> {
     };
     let (name, value) = (text[..at].trim(), text[at + operator.len()..].trim());
     let number = || {
-        parse_number(value).ok_or_else(|| {
+        // The listing has times in microseconds; a user may type them with a unit.
+        let time = || Some(text::duration::parse_micros(value).ok()?).filter(|_| name == "time");
+        parse_number(value).or_else(time).ok_or_else(|| {
             usage(format!(
                 "in the condition {text:?}: {value:?} is not a number"
             ))

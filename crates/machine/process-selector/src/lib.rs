@@ -245,7 +245,7 @@ fn processes_of<S: AsRef<str>>(
     if let ProcessCount::All(verb) = role.takes
         && found.len() > 1
     {
-        observer.note(&message::several(name, found.len(), verb));
+        observer.note(&message::several(name, &found, verb, role));
     }
     Ok(found)
 }

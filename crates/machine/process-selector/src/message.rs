@@ -5,7 +5,7 @@ use text::{printable, shell};
 
 use super::Role;
 use super::choice::{Choice, marks};
-use super::find::{called_in_kernel, near};
+use super::find::{called_in_kernel, founders, near};
 
 /// Limit on listed processes.
 pub(crate) const MAX_LISTED: usize = 10;
@@ -26,10 +26,19 @@ fn lines(pids: &[u32], role: Role) -> String {
     }
 }
 
-/// Formats the note that all processes of a name are taken.
-pub(crate) fn several(name: &str, count: usize, verb: &str) -> String {
-    let name = printable::text(name.as_bytes());
-    format!("{count} processes are called {name}, and all are {verb} (-p PID takes one)")
+/// Formats the note that all processes of a name are taken. If they belong to several servers, it
+/// lists the processes that have started the others.
+pub(crate) fn several(name: &str, pids: &[u32], verb: &str, role: Role) -> String {
+    let (name, count) = (printable::text(name.as_bytes()), pids.len());
+    let note =
+        format!("{count} processes are called {name}, and all are {verb} (-p PID takes one)");
+    match founders(pids).as_slice() {
+        [] | [_] => note,
+        servers => {
+            let (count, lines) = (servers.len(), lines(servers, role));
+            format!("{note}; {count} of them have started the others:{lines}")
+        }
+    }
 }
 
 /// Formats the note that one of the processes of a name is taken.
@@ -120,4 +129,58 @@ pub(crate) fn not_there(name: &str, words: &[&str], role: Role) -> anyhow::Error
         _ => String::new(),
     };
     anyhow!("no process is called {shown}{near}{hint}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead as _, BufReader};
+    use std::process::Stdio;
+
+    use super::*;
+    use crate::ProcessCount;
+
+    const ROLE: Role = Role {
+        command: "run",
+        takes: ProcessCount::All("traced"),
+        starts: false,
+    };
+
+    /// The first process of each server separates its workers from those of another.
+    #[test]
+    fn several_servers_are_listed() {
+        let start = |_| {
+            let mut server = testkit::command("sh");
+            // The worker ends with its input, and the server with the worker.
+            server.args(["-c", "sh -c 'echo $$; read line'; true"]);
+            let pipes = server.stdin(Stdio::piped()).stdout(Stdio::piped());
+            pipes.spawn().unwrap()
+        };
+        let mut servers: Vec<_> = (0..2).map(start).collect();
+        let mut pids = Vec::new();
+        for server in &mut servers {
+            let mut line = String::new();
+            let output = server.stdout.as_mut().unwrap();
+            BufReader::new(output).read_line(&mut line).unwrap();
+            pids.extend([server.id(), line.trim().parse().unwrap()]);
+        }
+        let several = several("sh", &pids, "traced", ROLE);
+        let one = super::several("sh", &pids[..2], "traced", ROLE);
+        let started = [servers[0].id(), servers[1].id()];
+        for mut server in servers {
+            drop(server.stdin.take());
+            server.wait().unwrap();
+        }
+        let note = "4 processes are called sh, and all are traced (-p PID takes one); 2 of them have \
+                    started the others:";
+        assert!(several.starts_with(note), "{several}");
+        let listed = several.lines().skip(1).map(|line| {
+            let (pid, _) = line.trim_start().split_once(' ').unwrap();
+            pid.parse::<u32>().unwrap()
+        });
+        assert_eq!(listed.collect::<Vec<_>>(), started, "{several}");
+        assert_eq!(
+            one,
+            "2 processes are called sh, and all are traced (-p PID takes one)"
+        );
+    }
 }

@@ -10,7 +10,7 @@ pub struct BundledScript {
     pub text: &'static str,
 }
 
-/// Name of an argument that is a number.
+/// Name of an argument that is a time, which scripts read as a number of milliseconds.
 const MILLISECONDS: &str = "MS";
 
 macro_rules! bundled {
@@ -175,12 +175,8 @@ impl BundledScript {
     pub fn mistake_in(self, given: &[&str]) -> Option<String> {
         let (name, mut known) = (self.name, self.arguments().split_whitespace());
         for word in given {
-            let named = known.next()?.trim_matches(['[', ']']);
-            let is_number = word.starts_with("0x") || word.parse::<u64>().is_ok();
-            if named == MILLISECONDS && !is_number {
-                return Some(format!(
-                    "{name}: {named} must be a number without a unit, not {word:?}"
-                ));
+            if let Err(what) = plain_argument(known.next()?, word) {
+                return Some(format!("{name}: {MILLISECONDS} is {word:?}: {what}"));
             }
         }
         let is_missing = known.next().is_some_and(|next| !next.starts_with('['));
@@ -218,6 +214,36 @@ impl BundledScript {
 /// Returns the names of the arguments in a script's comment on them: the part before a semicolon.
 pub fn named(takes: &str) -> &str {
     takes.split(';').next().unwrap_or_default().trim()
+}
+
+/// Returns the words after a script's name as the script reads them: a time with a unit becomes
+/// milliseconds, if the script's comment calls the argument MS. Options of the script (`--name`)
+/// and words that are no time stay.
+pub fn plain_words(script: &str, words: &[String]) -> Vec<String> {
+    let takes = script
+        .lines()
+        .find_map(|line| line.strip_prefix("// takes:"));
+    let mut known = named(takes.unwrap_or_default()).split_whitespace();
+    let plain = |word: &String| {
+        let argument = if word.starts_with("--") {
+            None
+        } else {
+            known.next()
+        };
+        match argument.map(|argument| plain_argument(argument, word)) {
+            Some(Ok(plain)) => plain,
+            _ => word.clone(),
+        }
+    };
+    words.iter().map(plain).collect()
+}
+
+/// Returns a word as a script reads it; `argument` is its name in the script's comment.
+fn plain_argument(argument: &str, word: &str) -> Result<String, &'static str> {
+    if argument.trim_matches(['[', ']']) != MILLISECONDS || word.starts_with("0x") {
+        return Ok(word.to_owned());
+    }
+    text::duration::parse_millis(word).map(|millis| millis.to_string())
 }
 
 /// Returns the script of this name.
@@ -259,10 +285,10 @@ mod tests {
         let queries = find("pg-queries").unwrap();
         assert_eq!(queries.mistake_in(&[]), None);
         assert_eq!(queries.mistake_in(&["20"]), None);
-        let unit = queries.mistake_in(&["20ms"]).unwrap();
-        assert!(
-            unit.starts_with("pg-queries: MS must be a number"),
-            "{unit}"
+        assert_eq!(queries.mistake_in(&["20ms"]), None);
+        assert_eq!(
+            queries.mistake_in(&["500us"]).unwrap(),
+            "pg-queries: MS is \"500us\": expected whole milliseconds, as in 100, 100ms or 2s"
         );
         let libcalls = find("libcalls").unwrap();
         let missing = libcalls.mistake_in(&[]).unwrap();
@@ -273,6 +299,28 @@ mod tests {
         );
         assert_eq!(libcalls.mistake_in(&["libz"]), None);
         assert_eq!(libcalls.mistake_in(&["libz", "crc"]), None);
+    }
+
+    #[test]
+    fn times_become_milliseconds() {
+        let plain = |script: &str, words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            plain_words(script, &words).join(" ")
+        };
+        let queries = find("pg-queries").unwrap().text;
+        for (typed, read) in [
+            ("100", "100"),
+            ("100ms", "100"),
+            ("2s", "2000"),
+            ("0x10", "0x10"),
+        ] {
+            assert_eq!(plain(queries, &[typed]), read);
+        }
+        // An option of a script of one's own is no argument; what is no time is left to the script.
+        let own = "// takes: FILE [MS]; a file\n";
+        assert_eq!(plain(own, &["--x=1s", "1s", "1s"]), "--x=1s 1s 1000");
+        assert_eq!(plain(own, &["a", "soon", "3s"]), "a soon 3s");
+        assert_eq!(plain("begin { }", &["1s"]), "1s");
     }
 
     #[test]

@@ -33,19 +33,23 @@ pub(crate) struct FilterArgs {
     #[arg(long, value_name = "r10,...", value_delimiter = ',')]
     object: Vec<String>,
 
-    /// Only records at or after this time, in microseconds since the first record
-    #[arg(long, value_name = "US", value_parser = micros)]
+    /// Only records from this time on: 1ms, or microseconds
+    ///
+    /// It counts from the first record, as in the listing.
+    #[arg(long, value_name = "TIME", value_parser = ::text::duration::parse_micros)]
     since: Option<f64>,
 
-    /// Only records at or before this time, in microseconds since the first record
-    #[arg(long, value_name = "US", value_parser = micros)]
+    /// Only records up to this time: 1ms, or microseconds
+    ///
+    /// It counts from the first record, as in the listing.
+    #[arg(long, value_name = "TIME", value_parser = ::text::duration::parse_micros)]
     until: Option<f64>,
 
     /// Only records that meet this condition
     ///
     /// FIELD=GLOB, FIELD!=GLOB, or FIELD, one of < <= > >=, and a number. If given several times,
     /// all conditions must be met. FIELD is lcore, tpoint, owner, poller, size, object, related,
-    /// time (the object's age in us), tsc, arg.NAME, owner.PROPERTY (peer, subnqn, listener, qid,
+    /// time (the object's age: 20us, 1ms, or microseconds), tsc, arg.NAME, owner.PROPERTY (peer, subnqn, listener, qid,
     /// bdev, ...) or OBJECT.PROPERTY (qpair.hostnqn, ...).
     #[arg(long = "where", value_name = "CONDITION")]
     conditions: Vec<String>,
@@ -131,16 +135,6 @@ impl FilterArgs {
             until: self.until,
             conditions: conditions.collect::<anyhow::Result<_>>()?,
         })
-    }
-}
-
-/// Parses a time as typed. `f64` alone would accept "nan", which no record is before or after.
-fn micros(text: &str) -> Result<f64, &'static str> {
-    let us = text.parse().map_err(|_| "not a number of microseconds")?;
-    if f64::is_finite(us) {
-        Ok(us)
-    } else {
-        Err("not a number of microseconds")
     }
 }
 

@@ -29,7 +29,7 @@ pub(super) struct ScriptText {
     pub(super) text: String,
     /// Number of leading bytes that are our lines for `--include`.
     pub(super) before: usize,
-    /// Words after it on the command line.
+    /// Words after it on the command line, as the script reads them: a time is a number.
     pub(super) params: Vec<String>,
     /// Bundled script that it is, if any.
     pub(super) bundled: Option<BundledScript>,
@@ -68,11 +68,16 @@ impl ScriptText {
         };
         let (name, text, bundled) = read(script)?;
         let before = includes.len();
+        let params = if is_bpftrace_compat() {
+            params.to_vec()
+        } else {
+            bundled_scripts::plain_words(&text, params)
+        };
         Ok(Self {
             name,
             text: includes + &text,
             before,
-            params: params.to_vec(),
+            params,
             bundled,
         })
     }

@@ -211,6 +211,19 @@ fn times_read_off_the_listing_are_inclusive() {
     check(&["--since", "13.001"], &[]);
 }
 
+#[test]
+fn times_may_have_a_unit() {
+    check(
+        &["--since", "1000ns", "--until", "2us"],
+        &["1.000", "1.500", "2.000"],
+    );
+    check(&["--since", "1s"], &[]);
+    let small = Small::new();
+    let list = |condition| printed(small.args("trace", &["--where", condition]));
+    assert_eq!(list("time>=1us"), list("time>=1"));
+    assert_ne!(list("time>=1us"), list("time>=0"));
+}
+
 /// At a rate where no record falls on a whole nanosecond, every listed time still finds its record.
 #[test]
 fn times_of_any_rate_find_their_record() {

@@ -95,7 +95,7 @@ fn all_mistakes_are_reported_each_with_what_may_be_meant() {
 
 #[test]
 fn a_missing_file_or_target_is_reported() {
-    let cases: [(&[&str], &str); 8] = [
+    let cases: [(&[&str], &str); 9] = [
         (&["run"], "nothing to run: give"),
         (
             &["run", "no-such-script"],
@@ -119,8 +119,12 @@ fn a_missing_file_or_target_is_reported() {
             "syslat needs a process: dptrace run syslat -p PID\n",
         ),
         (
+            &["run", "pg-queries", "soon"],
+            "pg-queries: MS is \"soon\": expected whole milliseconds, as in 100, 100ms or 2s\n",
+        ),
+        (
             &["run", "pg-queries", "100ms"],
-            "pg-queries: MS must be a number without a unit, not \"100ms\"\n",
+            "pg-queries needs a process: dptrace run pg-queries 100ms -p postgres --children\n",
         ),
     ];
     for (words, expected) in cases {
