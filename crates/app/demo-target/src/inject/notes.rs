@@ -118,14 +118,13 @@ pub(crate) fn merged(notes: Vec<Notes>, length: u64) -> (Vec<InjectionTruth>, Ve
     (all, unexplained)
 }
 
-/// Returns true if the stop covers most of the gap.
+/// Returns true if the stop covers most of the gap. The time before the stop, in which the other
+/// reactor waited for it, does not count.
 fn is_most_of(stop: &InjectionTruth, gap: &GapTruth) -> bool {
-    let common = stop
-        .end
-        .ticks
-        .min(gap.end)
-        .saturating_sub(stop.begin.ticks.max(gap.begin));
-    common * 2 > gap.end - gap.begin
+    let common =
+        |[begin, end]: &[u64; 2]| (*end).min(gap.end).saturating_sub(gap.begin.max(*begin));
+    let covered: u64 = stop.gaps.iter().map(common).sum();
+    covered * 2 > gap.end - gap.begin
 }
 
 /// Returns the delay of a reactor that was stopped together with the one that ordered the stop.
@@ -140,5 +139,60 @@ fn stopped_too(stop: &InjectionTruth, gap: GapTruth) -> InjectionTruth {
         shielded: false,
         requests: gap.requests,
         ..stop.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inject::truth::Moment;
+
+    fn moment(ticks: u64) -> Moment {
+        Moment {
+            ticks,
+            monotonic: ticks,
+            boottime: ticks,
+        }
+    }
+
+    fn gap(begin: u64, end: u64) -> GapTruth {
+        GapTruth {
+            lcore: 1,
+            tid: 11,
+            cpu: Some(1),
+            begin,
+            end,
+            requests: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_gap_before_the_stop_is_not_its_effect() {
+        let stop = InjectionTruth {
+            cause: Cause::Stop,
+            lcore: 0,
+            tid: 10,
+            cpu: Some(0),
+            begin: moment(0),
+            end: moment(6_100),
+            gaps: vec![[5_000, 6_000]],
+            taken: 1_000,
+            by: None,
+            syscall: None,
+            calls: None,
+            shielded: false,
+            elsewhere: false,
+            requests: Vec::new(),
+        };
+        let mut notes = [Notes::default(), Notes::default()];
+        notes[0].injection(stop, Vec::new());
+        for [begin, end] in [[1_000, 3_000], [4_990, 6_020]] {
+            notes[1].gap(gap(begin, end), Vec::new());
+        }
+        let (injections, gaps) = merged(notes.into(), 1_000);
+        assert_eq!(gaps, [gap(1_000, 3_000)]);
+        let elsewhere = injections.iter().filter(|it| it.elsewhere);
+        let elsewhere: Vec<_> = elsewhere.map(|it| &it.gaps[..]).collect();
+        assert_eq!(elsewhere, [&[[4_990, 6_020]]]);
     }
 }

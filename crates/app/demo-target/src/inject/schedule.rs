@@ -57,14 +57,51 @@ fn may_burst(cpu: u32, is_only_cpu: bool, length: Duration, every: Duration) -> 
     (cpu != 0 || is_only_cpu) && length <= MAX_BURST && length * BURST_SPACING <= every
 }
 
-/// Returns true if a helper of the delays may run in the real-time class, for microseconds: this
-/// must hold for each CPU on which the calling thread may run.
-pub(crate) fn helper_may_burst(options: &Options) -> bool {
-    let allowed = allowed_cpus();
-    let (is_only, every) = (is_only_cpu(), every_on_a_cpu(options, &allowed));
-    allowed
-        .iter()
-        .all(|cpu| may_burst(*cpu as u32, is_only, options.inject_for, every))
+/// CPUs and permission of a helper that must not wait for a reactor's delay to end.
+pub(crate) struct HelperPlace {
+    cpus: Vec<usize>,
+    /// Permission to run in the real-time class, for microseconds.
+    may_burst: bool,
+}
+
+impl HelperPlace {
+    /// Chooses CPUs of the calling thread on which no reactor is delayed in the real-time class: a
+    /// helper of usual priority would wait there for the end of the delay that it is to make. If
+    /// there is no such CPU, the helper may run in that class, too.
+    pub(crate) fn choose(options: &Options) -> Self {
+        let allowed = allowed_cpus();
+        let (is_only, every) = (is_only_cpu(), every_on_a_cpu(options, &allowed));
+        Self::among(&allowed, |cpu| {
+            may_burst(cpu, is_only, options.inject_for, every)
+        })
+    }
+
+    fn among(allowed: &[usize], may_burst: impl Fn(u32) -> bool) -> Self {
+        let is_shielded = |cpu: u32| {
+            may_burst(cpu) && (0..REACTORS).any(|lcore| cpu_of(lcore, allowed) == Some(cpu))
+        };
+        let unshielded = allowed
+            .iter()
+            .copied()
+            .filter(|cpu| !is_shielded(*cpu as u32));
+        let mut cpus: Vec<usize> = unshielded.collect();
+        if cpus.is_empty() {
+            cpus = allowed.to_vec();
+        }
+        let may_burst = cpus.iter().all(|cpu| may_burst(*cpu as u32));
+        Self { cpus, may_burst }
+    }
+
+    /// Moves the calling thread there, ahead of all threads of usual priority, if that is
+    /// permitted. Makes only system calls.
+    pub(crate) fn take(&self) {
+        let mut set = CpuSet::new();
+        for cpu in &self.cpus {
+            set.set(*cpu);
+        }
+        let _ = sched_setaffinity(None, &set);
+        get_ahead(self.may_burst);
+    }
 }
 
 /// Returns the time between two delays on one CPU: reactors that share it take turns.
@@ -173,6 +210,20 @@ mod tests {
             !may_burst(1, false, ms(2), ms(19)),
             "more than a tenth of the time"
         );
+    }
+
+    #[test]
+    fn a_helper_does_not_wait_behind_a_reactor_in_the_real_time_class() {
+        let place = |allowed: &[usize]| {
+            let place = HelperPlace::among(allowed, |cpu| cpu != 0);
+            (place.cpus, place.may_burst)
+        };
+        assert_eq!(place(&[0, 1]), (vec![0], false));
+        assert_eq!(place(&[0, 1, 2, 3]), (vec![0, 1], false));
+        assert_eq!(place(&[1, 2, 3]), (vec![1], true));
+        assert_eq!(place(&[1]), (vec![1], true), "no other CPU");
+        let calm = HelperPlace::among(&[0, 1], |_| false);
+        assert_eq!((calm.cpus, calm.may_burst), (vec![0, 1], false));
     }
 
     #[test]

@@ -14,9 +14,10 @@ use rustix::process::{
 use rustix::thread::{NanosleepRelativeResult, nanosleep};
 use rustix::time::Timespec;
 
-use super::schedule;
+use super::schedule::HelperPlace;
 use super::truth::Culprit;
 use super::watch::Watch;
+use crate::clock::ticks;
 use crate::options::Options;
 
 /// Name of the child, for the kernel's events.
@@ -27,14 +28,14 @@ const NAME: &std::ffi::CStr = c"stopper";
 pub(crate) struct Stopper {
     child: Pid,
     orders: Option<OwnedFd>,
-    /// Pipe with a byte for each stop, written before the stop ends.
+    /// Pipe with a time for each stop, in ticks: a moment within the stop, written before it ends.
     done: OwnedFd,
 }
 
 impl Stopper {
     /// Starts it; it stops this process for `options.inject_for` each time.
     pub(crate) fn start(options: &Options) -> io::Result<Self> {
-        let (length, may_burst) = (options.inject_for, schedule::helper_may_burst(options));
+        let (length, place) = (options.inject_for, HelperPlace::choose(options));
         let target = getpid();
         let (ordered, orders) = pipe_with(PipeFlags::CLOEXEC)?;
         let (done, report) = pipe_with(PipeFlags::CLOEXEC)?;
@@ -42,7 +43,7 @@ impl Stopper {
         let Some(child) = fork()? else {
             // The child's own copy would keep the pipe open when this process is gone.
             drop(orders);
-            obey(&ordered, &report, target, length, may_burst)
+            obey(&ordered, &report, target, length, &place)
         };
         Ok(Self {
             child,
@@ -62,17 +63,7 @@ impl Stopper {
         if let Some(orders) = &self.orders {
             rustix::io::write(orders, &reactor.to_ne_bytes())?;
         }
-        let mut seen = watch.taken;
-        while watch.look() < give_up {
-            // Only a gap can have been the stop.
-            if watch.taken > seen && is_reported(&self.done) {
-                let last = watch.gaps.last().map_or(0, |[_, end]| *end);
-                watch.forget_before(last);
-                break;
-            }
-            seen = watch.taken;
-            std::hint::spin_loop();
-        }
+        poll_until_reported(watch, give_up, || reported(&self.done));
         let tid = self.child.as_raw_nonzero().get().cast_unsigned();
         Ok(Culprit {
             tid,
@@ -83,8 +74,30 @@ impl Stopper {
     }
 }
 
-fn is_reported(done: &OwnedFd) -> bool {
-    rustix::io::read(done.as_fd(), &mut [0]).is_ok_and(|size| size == 1)
+/// Polls until a stop is reported, or until the ticks `give_up`. Then keeps only the gap that the
+/// stop made.
+fn poll_until_reported(watch: &mut Watch, give_up: u64, mut reported: impl FnMut() -> Option<u64>) {
+    let mut seen = watch.taken;
+    while watch.look() < give_up {
+        // Without a gap there was no stop. The gap may have another cause, and the stop may come
+        // between the look and the report: so the stop's own time decides.
+        if watch.taken > seen
+            && let Some(within) = reported()
+        {
+            watch.look();
+            watch.keep_only(within);
+            break;
+        }
+        seen = watch.taken;
+        std::hint::spin_loop();
+    }
+}
+
+/// Returns the time of the next reported stop, if there is one.
+fn reported(done: &OwnedFd) -> Option<u64> {
+    let mut within = [0; size_of::<u64>()];
+    let size = rustix::io::read(done.as_fd(), &mut within).ok()?;
+    (size == within.len()).then(|| u64::from_ne_bytes(within))
 }
 
 impl Drop for Stopper {
@@ -111,10 +124,16 @@ fn fork() -> io::Result<Option<Pid>> {
 }
 
 /// Stops the target at each order, in the child, and ends with the pipe.
-fn obey(ordered: &OwnedFd, report: &OwnedFd, target: Pid, length: Duration, may_burst: bool) -> ! {
+fn obey(
+    ordered: &OwnedFd,
+    report: &OwnedFd,
+    target: Pid,
+    length: Duration,
+    place: &HelperPlace,
+) -> ! {
     // It computes nothing, and must not wait for a CPU behind the reactors that it stops.
     let _ = rustix::thread::set_name(NAME);
-    schedule::get_ahead(may_burst);
+    place.take();
     // Nor may it outlive its target: the id could come to mean another process.
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
     loop {
@@ -132,6 +151,7 @@ fn obey(ordered: &OwnedFd, report: &OwnedFd, target: Pid, length: Duration, may_
 fn stop_once(report: &OwnedFd, target: Pid, thread: u32, length: Duration) {
     // The target is our parent or is gone, so failures don't matter.
     send_stop(target, thread);
+    let stopped = ticks();
     let mut left = Timespec {
         tv_sec: length.as_secs().cast_signed(),
         tv_nsec: length.subsec_nanos().into(),
@@ -139,8 +159,10 @@ fn stop_once(report: &OwnedFd, target: Pid, thread: u32, length: Duration) {
     while let NanosleepRelativeResult::Interrupted(rest) = nanosleep(&left) {
         left = rest;
     }
-    // Reported before it continues, so that it finds the byte as soon as it runs.
-    let _ = rustix::io::write(report, &[1]);
+    // Reported before it continues, so that it finds the time as soon as it runs. The middle is
+    // within the stop even if the counters of two CPUs differ a little.
+    let within = stopped.midpoint(ticks());
+    let _ = rustix::io::write(report, &within.to_ne_bytes());
     let _ = kill_process(target, Signal::CONT);
 }
 
@@ -160,4 +182,49 @@ fn send_stop(target: Pid, thread: u32) {
 fn exit() -> ! {
     // SAFETY: ends the process without anything of the original's: no destructors, no flushing.
     unsafe { libc::_exit(0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pauses; returns the ticks in the middle.
+    fn pause() -> u64 {
+        let begin = ticks();
+        std::thread::sleep(Duration::from_millis(5));
+        begin.midpoint(ticks())
+    }
+
+    #[test]
+    fn a_stop_between_look_and_report_is_the_delay() {
+        let mut watch = Watch::new(1_000);
+        // A gap of another cause, which makes the first look ask for a report.
+        pause();
+        let mut within = 0;
+        poll_until_reported(&mut watch, u64::MAX, || {
+            within = pause();
+            Some(within)
+        });
+        let [[begin, end]] = watch.gaps[..] else {
+            panic!("{watch:?}")
+        };
+        assert!(begin < within && within < end, "{within}: {watch:?}");
+        assert_eq!(watch.taken, end - begin);
+    }
+
+    #[test]
+    fn gaps_before_and_after_a_stop_are_not_its_own() {
+        let mut watch = Watch::new(1_000);
+        let mut stops = [None, Some(pause()), None].into_iter();
+        let stop = watch.look();
+        poll_until_reported(&mut watch, u64::MAX, || {
+            let stop = stops.next().flatten();
+            pause();
+            stop
+        });
+        let [[begin, end]] = watch.gaps[..] else {
+            panic!("{watch:?}")
+        };
+        assert!(begin < end && end <= stop, "{stop}: {watch:?}");
+    }
 }

@@ -99,6 +99,13 @@ impl Watch {
         self.taken = self.gaps.iter().map(|[begin, end]| end - begin).sum();
     }
 
+    /// Drops all gaps but the one that contains these ticks: something else made the others.
+    pub(crate) fn keep_only(&mut self, at: u64) {
+        self.gaps
+            .retain(|[begin, end]| (*begin..*end).contains(&at));
+        self.taken = self.gaps.iter().map(|[begin, end]| end - begin).sum();
+    }
+
     /// Reads the ticks, and notes a gap since the last look.
     #[inline]
     pub(crate) fn look(&mut self) -> u64 {
