@@ -336,7 +336,7 @@ mod tests {
             takes: ProcessCount::All("measured"),
             starts: false,
         };
-        let mut ended = std::process::Command::new("true").spawn().unwrap();
+        let mut ended = testkit::command("true").spawn().unwrap();
         ended.wait().unwrap();
         let (own, ended) = (std::process::id(), ended.id());
         let found = |word: String| {
