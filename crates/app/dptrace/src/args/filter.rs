@@ -49,8 +49,8 @@ pub(crate) struct FilterArgs {
     ///
     /// FIELD=GLOB, FIELD!=GLOB, or FIELD, one of < <= > >=, and a number. If given several times,
     /// all conditions must be met. FIELD is lcore, tpoint, owner, poller, size, object, related,
-    /// time (the object's age: 20us, 1ms, or microseconds), tsc, arg.NAME, owner.PROPERTY (peer, subnqn, listener, qid,
-    /// bdev, ...) or OBJECT.PROPERTY (qpair.hostnqn, ...).
+    /// time (the object's age: 20us, 1ms, or microseconds), tsc, arg.NAME, owner.PROPERTY (peer,
+    /// subnqn, listener, qid, bdev, ...) or OBJECT.PROPERTY (qpair.hostnqn, ...).
     #[arg(long = "where", value_name = "CONDITION")]
     conditions: Vec<String>,
 
