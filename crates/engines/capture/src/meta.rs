@@ -16,7 +16,7 @@ use spdk_trace::Trace;
 use stats::Histogram;
 
 /// Format of captures that this version writes.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 /// Size limit of the file, in bytes.
 pub const MAX_META: u64 = 1 << 23;
 /// Limit on the threads, rings and other parts of each list that a reader keeps, and a writer

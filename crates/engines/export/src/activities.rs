@@ -30,25 +30,27 @@ fn name(activity: Activity) -> &'static str {
         Activity::Waits(_) => "preempted",
         Activity::Woken(_) => "woken",
         Activity::Blocked(_) => "blocked",
-        Activity::Stopped => "stopped",
+        Activity::Stopped(_) => "stopped",
         Activity::Ended => "ended",
         Activity::Unknown => "unknown",
     }
 }
 
-/// Names the system call, the interrupt, or the thread that ran instead.
+/// Names the system call, the interrupt, the thread that ran instead, or the sender of the signal
+/// that stopped it.
 fn cause(source: &Source, activity: Activity, at: BootNanos) -> Option<String> {
     match activity {
         Activity::Calls(call) | Activity::Blocked(Some(call)) => Some(source.call(call)),
         Activity::Interrupted(interrupt) => Some(words::interrupt(interrupt)),
         Activity::Waits(tid) | Activity::Woken(tid) => Some(source.thread(tid, at)),
+        Activity::Stopped(Some(by)) => Some(source.sender(by, at)),
         _ => None,
     }
 }
 
 fn other(activity: Activity) -> Option<Tid> {
     match activity {
-        Activity::Waits(tid) | Activity::Woken(tid) => Some(tid),
+        Activity::Waits(tid) | Activity::Woken(tid) | Activity::Stopped(Some(tid)) => Some(tid),
         _ => None,
     }
 }

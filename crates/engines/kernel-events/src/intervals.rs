@@ -184,10 +184,10 @@ mod tests {
         };
         for (from, to, activity) in [
             (0, 100, Activity::Runs),
-            (100, 120, Activity::Stopped),
-            (120, 125, Activity::Stopped),
+            (100, 120, Activity::Stopped(None)),
+            (120, 125, Activity::Stopped(None)),
             (125, 150, Activity::Waits(Tid(2))),
-            (150, 170, Activity::Stopped),
+            (150, 170, Activity::Stopped(None)),
         ] {
             kept.add(
                 Tid(1),
@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(
             (
                 thread.dropped,
-                thread.sums[&Activity::Stopped],
+                thread.sums[&Activity::Stopped(None)],
                 thread.sums[&Activity::Runs]
             ),
             (1, 45, 100)

@@ -64,6 +64,8 @@ pub(crate) mod kind {
     /// `tid` did one thing all the time, in `detail`: one of [`super::leaves`], or [`super::RUNS`].
     /// No program sends this kind.
     pub(crate) const FOUND: u32 = 7;
+    /// A signal that stops, `detail`, is sent to `tid` by the thread `other`; 0 is the kernel.
+    pub(crate) const STOP_SIGNAL: u32 = 16;
     /// `tid` is interrupted by the device interrupt `detail`. The end of an interrupt has the next
     /// number.
     pub(crate) const HARD: u32 = 8;

@@ -296,6 +296,11 @@ fn recorded(message: &Message) -> Result<RecordedEvent, SchedError> {
         ),
         kind::CALL_ENTER => (EventKind::CallEnter { tid, number }, None),
         kind::CALL_EXIT => (EventKind::CallExit { tid }, None),
+        kind::STOP_SIGNAL => {
+            let by = Tid(other);
+            let signal = EventKind::StopSignal { tid, number, by };
+            (signal, (other > 0).then_some((by, comm)))
+        }
         kind::FOUND => {
             let off_cpu = if number == RUNS {
                 None

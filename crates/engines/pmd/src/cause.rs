@@ -61,7 +61,7 @@ impl Cause {
             Activity::Interrupted(interrupt) => Some(Self::Interrupted(interrupt)),
             Activity::Waits(by) | Activity::Woken(by) => Some(Self::Waited(by)),
             Activity::Blocked(number) => Some(Self::Blocked(number)),
-            Activity::Stopped => Some(Self::Stopped),
+            Activity::Stopped(_) => Some(Self::Stopped),
             Activity::Ended | Activity::Unknown => Some(Self::Unknown),
         }
     }
@@ -241,7 +241,7 @@ mod tests {
             interval(14_300, 20_100, Activity::Runs),
             interval(20_100, 20_110, tick),
             interval(20_110, 24_000, Activity::Runs),
-            interval(24_000, 144_000, Activity::Stopped),
+            interval(24_000, 144_000, Activity::Stopped(None)),
         ];
         assert_eq!(cause(10, 14, &intervals), Cause::Waited(Tid(5)));
         // The thread ran for all but 10 us.
@@ -256,7 +256,7 @@ mod tests {
     fn several_of_one_reason_are_one() {
         let waits = |tid| Activity::Waits(Tid(tid));
         let intervals = [
-            interval(10_000, 12_000, Activity::Stopped),
+            interval(10_000, 12_000, Activity::Stopped(None)),
             interval(12_000, 13_500, waits(1)),
             interval(13_500, 14_600, waits(2)),
         ];
@@ -320,7 +320,7 @@ mod tests {
         };
         let explained = explain(
             &stretch,
-            &[interval(10_500, 90_000, Activity::Stopped)],
+            &[interval(10_500, 90_000, Activity::Stopped(None))],
             OFFSET,
             name,
         );

@@ -122,7 +122,7 @@ impl OffCpu {
             Activity::Calls(_) => &mut self.in_calls,
             Activity::Interrupted(_) => &mut self.interrupted,
             Activity::Waits(_) | Activity::Woken(_) => &mut self.waited,
-            Activity::Stopped => &mut self.stopped,
+            Activity::Stopped(_) => &mut self.stopped,
             Activity::Blocked(Some(call)) if sleeps.contains(&call) => &mut self.asleep,
             Activity::Blocked(_) => &mut self.blocked,
             Activity::Ended | Activity::Unknown => &mut self.unknown,

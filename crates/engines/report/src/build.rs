@@ -7,7 +7,7 @@ use std::path::Path;
 use latency::figures::{self, TraceFigures};
 use live_objects::ObjectSources;
 use observer::Observer;
-use page::{Activity, Connection, Group, Intruder, Report, TimeBounds, TimeCauses, Verdict};
+use page::{Connection, Group, Intruder, Report, TimeBounds, TimeCauses, Verdict};
 use scene::{BootNanos, Setting};
 use spdk_trace::TickRate;
 use text::printable::path as printable;
@@ -272,11 +272,7 @@ fn without_requests(intruders: &[Intruder]) -> Vec<Verdict> {
         true if intruders.len() > 1 => "mainly ",
         true => "",
     };
-    let who = if most.activity == Activity::Stopped {
-        "being stopped"
-    } else {
-        &most.name
-    };
+    let who = &most.name;
     let sentence = format!(
         "There is no trace, so there are no requests. Others had {} of the threads' time, \
          {how}{who}{on}: {} in all, {} at once.",

@@ -109,7 +109,7 @@ pub(crate) fn kind(activity: Activity) -> Kind {
         Activity::Waits(_) => Kind::Preempted,
         Activity::Woken(_) => Kind::Woken,
         Activity::Interrupted(_) => Kind::Interrupt,
-        Activity::Stopped => Kind::Stopped,
+        Activity::Stopped(_) => Kind::Stopped,
         Activity::Blocked(_) | Activity::Ended => Kind::Blocked,
         Activity::Unknown => Kind::Unknown,
     }
@@ -166,6 +166,7 @@ impl Threads {
             | EventKind::CallEnter { tid, .. } => (tid, event.cpu),
             EventKind::End { .. }
             | EventKind::CallExit { .. }
+            | EventKind::StopSignal { .. }
             | EventKind::Lost { .. }
             | EventKind::Unseen { .. }
             | EventKind::Inside { .. } => return,

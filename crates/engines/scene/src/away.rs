@@ -232,7 +232,7 @@ mod tests {
             (9 * MS, a),
             (MS, Activity::Runs),
             (500 * MS, Activity::Blocked(Some(232))),
-            (20 * MS, Activity::Stopped),
+            (20 * MS, Activity::Stopped(None)),
         ]);
         let begin = 5 * MS;
         let end = begin + 121 * MS + 5_000;
@@ -274,7 +274,7 @@ mod tests {
             tracker.interval(US, &interval);
             tracker.take()
         };
-        assert_eq!(pass(20 * MS, Activity::Stopped), [], "it may go on");
+        assert_eq!(pass(20 * MS, Activity::Stopped(None)), [], "it may go on");
         let taken = pass(MS, Activity::Runs);
         assert!(
             matches!(&taken[..], [(US, away)] if away.length() == 20 * MS),
@@ -285,8 +285,9 @@ mod tests {
 
     #[test]
     fn times_without_room_are_counted() {
-        let times =
-            times(&[(10 * MS, Activity::Stopped), (MS, Activity::Runs)].repeat(MAX_TIMES + 3));
+        let times = times(
+            &[(10 * MS, Activity::Stopped(None)), (MS, Activity::Runs)].repeat(MAX_TIMES + 3),
+        );
         let found = &times.threads[&US];
         assert_eq!((found.times.len(), found.left_out), (MAX_TIMES, 3));
     }
@@ -295,7 +296,7 @@ mod tests {
     fn requests_hit_it_or_come_when_it_is_over() {
         let mut found = times(&[
             (10 * MS, Activity::Runs),
-            (20 * MS, Activity::Stopped),
+            (20 * MS, Activity::Stopped(None)),
             (100 * MS, Activity::Runs),
         ]);
         let at = |ms: u64| BootNanos(ms * MS);

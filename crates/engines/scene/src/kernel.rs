@@ -81,6 +81,16 @@ pub enum EventKind {
         /// Task that returns.
         tid: Tid,
     },
+    /// A signal that stops is sent to the process (`signal_generate`): `SIGSTOP`, `SIGTSTP`,
+    /// `SIGTTIN` or `SIGTTOU`.
+    StopSignal {
+        /// Thread of the process that the signal is sent to.
+        tid: Tid,
+        /// Number of the signal.
+        number: u32,
+        /// Thread that sends it; 0 if the kernel sends it by itself.
+        by: Tid,
+    },
     /// Events of this CPU were lost: its activity from `since` up to [`KernelEvent::at`] is not
     /// known.
     Lost {

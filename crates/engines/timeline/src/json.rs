@@ -200,7 +200,8 @@ pub fn activity(source: &Source, activity: Activity, at: BootNanos) -> String {
             quoted(&source.call(call))
         ),
         Activity::Blocked(None) => "\"activity\":\"blocked\"".to_owned(),
-        Activity::Stopped => "\"activity\":\"stopped\"".to_owned(),
+        Activity::Stopped(Some(tid)) => format!("\"activity\":\"stopped\",{}", by(tid)),
+        Activity::Stopped(None) => "\"activity\":\"stopped\"".to_owned(),
         Activity::Ended => "\"activity\":\"ended\"".to_owned(),
         Activity::Unknown => "\"activity\":\"unknown\"".to_owned(),
     }

@@ -195,12 +195,13 @@ impl Source {
 
     /// Returns the name of a thread, or `thread TID` if it has none.
     pub fn thread(&self, tid: Tid, at: BootNanos) -> String {
-        let name = self
-            .kernel
-            .as_ref()
-            .and_then(|kernel| kernel.events.name(tid, at));
-        name.filter(|name| !name.is_empty())
+        self.known_name(tid, at)
             .unwrap_or_else(|| format!("thread {}", tid.0))
+    }
+
+    fn known_name(&self, tid: Tid, at: BootNanos) -> Option<String> {
+        let name = self.kernel.as_ref()?.events.name(tid, at);
+        name.filter(|name| !name.is_empty())
     }
 
     /// Returns whether a thread belongs to the process.
@@ -224,6 +225,21 @@ impl Source {
             Some(kernel) if kernel.own_names.contains(&name) => format!("{name} [another process]"),
             _ => name,
         }
+    }
+
+    /// Returns the name of the sender of a signal, with the number of its thread: `the kernel` for
+    /// 0. Threads of the process and of the dptrace that captured are marked as by
+    /// [`Self::taker`].
+    pub fn sender(&self, tid: Tid, at: BootNanos) -> String {
+        if tid == Tid(0) {
+            return "the kernel".to_owned();
+        }
+        let taker = self.taker(tid, at);
+        if self.is_own(tid) || taker == screen::DPTRACE_ITSELF {
+            return taker;
+        }
+        self.known_name(tid, at)
+            .map_or(taker, |name| format!("{name} [{}]", tid.0))
     }
 
     /// Returns the name of a system call, or `syscall:NUMBER` on another architecture.
@@ -256,5 +272,7 @@ mod tests {
         };
         let names = [8, 9].map(|tid| source.taker(Tid(tid), BootNanos(0)));
         assert_eq!(names, ["dptrace itself", "thread 9"]);
+        let senders = [0, 8, 9].map(|tid| source.sender(Tid(tid), BootNanos(0)));
+        assert_eq!(senders, ["the kernel", "dptrace itself", "thread 9"]);
     }
 }

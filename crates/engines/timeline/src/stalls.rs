@@ -49,7 +49,7 @@ impl Stall {
 
 /// Returns the thread that an activity of this thread delays; `None` if it delays all of them.
 fn delayed(thread: Tid, activity: Activity) -> Option<Tid> {
-    (activity != Activity::Stopped).then_some(thread)
+    (!matches!(activity, Activity::Stopped(_))).then_some(thread)
 }
 
 /// Number of stalls of which a counter remembers the time: requests come in the order of their ends,
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn requests_that_lost_the_same_time_have_one_stall() {
         let (stop, rustc, cc1) = (
-            Activity::Stopped,
+            Activity::Stopped(None),
             Activity::Waits(Tid(8)),
             Activity::Woken(Tid(9)),
         );

@@ -38,7 +38,7 @@ impl Sums {
             Activity::Woken(_) => &mut self.woken,
             Activity::Interrupted(_) => &mut self.interrupted,
             Activity::Blocked(_) | Activity::Ended => &mut self.blocked,
-            Activity::Stopped => &mut self.stopped,
+            Activity::Stopped(_) => &mut self.stopped,
             Activity::Unknown => &mut self.unknown,
         };
         *sum += interval.length();

@@ -150,16 +150,16 @@ impl<'a> Verdict<'a> {
         let ((from, to), rest) = match cause {
             MainCause::Culprit(name) => {
                 let took = words::range(least, most);
-                let is_stop = &**name == words::STOPPED;
-                let lost = match (is_stop, count) {
-                    (false, _) => format!("lost {took}{each} to {name}"),
-                    (true, 1) => format!("was stopped for {took}"),
-                    (true, _) => format!("were stopped for {took}{each}"),
+                let stop = words::stop(name);
+                let lost = match (stop, count) {
+                    (None, _) => format!("lost {took}{each} to {name}"),
+                    (Some(stopped), 1) => format!("was {stopped} for {took}"),
+                    (Some(stopped), _) => format!("were {stopped} for {took}{each}"),
                 };
                 let others = match group.others_at_most {
                     0 => String::new(),
                     most => {
-                        let lost = if is_stop { " lost" } else { "" };
+                        let lost = if stop.is_some() { " lost" } else { "" };
                         format!(", and{lost} {} to others", words::range(0, most))
                     }
                 };

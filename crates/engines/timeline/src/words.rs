@@ -34,7 +34,8 @@ pub fn culprit(source: &Source, activity: Activity, cpu: Option<Cpu>, at: BootNa
             source.taker(by, at)
         ),
         Activity::Interrupted(what) => format!("{}{on}", interrupt(what)),
-        Activity::Stopped => STOPPED.to_owned(),
+        Activity::Stopped(None) => STOPPED.to_owned(),
+        Activity::Stopped(Some(by)) => format!("{STOPPED} by {}", source.sender(by, at)),
         Activity::Calls(number) => format!("its own call {}", source.call(number)),
         Activity::Blocked(Some(number)) => {
             format!("its own call {}, which blocked", source.call(number))
@@ -57,7 +58,8 @@ pub fn did(source: &Source, activity: Activity, at: BootNanos) -> String {
         Activity::Woken(by) => format!("woken, waited for {}", source.taker(by, at)),
         Activity::Blocked(Some(number)) => format!("blocked in {}", source.call(number)),
         Activity::Blocked(None) => "blocked".to_owned(),
-        Activity::Stopped => "stopped".to_owned(),
+        Activity::Stopped(None) => "stopped".to_owned(),
+        Activity::Stopped(Some(by)) => format!("stopped by {}", source.sender(by, at)),
         Activity::Ended => "ended".to_owned(),
         Activity::Unknown => "unknown".to_owned(),
     }
@@ -115,6 +117,13 @@ pub fn bounds(at_least: u64, at_most: u64) -> String {
 
 /// Name of a stop by a signal, as the taker of a thread's time.
 pub const STOPPED: &str = "being stopped";
+
+/// Returns the end of a sentence about the stop that [`culprit`] names, `stopped by NAME`; `None` if
+/// the name is not that of a stop.
+pub fn stop(name: &str) -> Option<&str> {
+    let by = name.strip_prefix(STOPPED)?;
+    (by.is_empty() || by.starts_with(" by ")).then(|| name.strip_prefix("being "))?
+}
 
 /// Formats the range that one time of several is in, as one number if its ends look the same.
 pub fn range(least: u64, most: u64) -> String {

@@ -167,7 +167,7 @@ table! {
         activity: &'a str,
         #[about = "Whether it could not go on and did not ask for that: `interrupted`, `preempted`, `woken` and `stopped`."]
         taken: bool,
-        #[about = "The system call, the interrupt, or the thread that ran instead."]
+        #[about = "The system call, the interrupt, the thread that ran instead, or the sender of the signal that stopped it."]
         caused_by: Option<&'a str>,
         #[unit = "ns"]
         #[about = "How long, all together."]
@@ -206,9 +206,9 @@ table! {
         activity: &'a str,
         #[about = "Whether it could not go on and did not ask for that, as in `thread_budgets`."]
         taken: bool,
-        #[about = "The system call, the interrupt, or the thread that ran instead."]
+        #[about = "The system call, the interrupt, the thread that ran instead, or the sender of the signal that stopped it."]
         caused_by: Option<&'a str>,
-        #[about = "The number of the thread that ran instead."]
+        #[about = "The number of the thread that ran instead, or sent the signal; 0 for the kernel's signal."]
         cause_tid: Option<i64>,
         #[about = "Whether that one is a thread of the same process."]
         cause_is_own: Option<bool>,

@@ -21,6 +21,9 @@ pub(super) fn encode(event: &KernelEvent) -> layout::Event {
         EventKind::End { tid, interrupt } => (event::END, interrupt_number(interrupt), tid.0, 0),
         EventKind::CallEnter { tid, number } => (event::CALL_ENTER, number.into(), tid.0, 0),
         EventKind::CallExit { tid } => (event::CALL_EXIT, 0, tid.0, 0),
+        EventKind::StopSignal { tid, number, by } => {
+            (event::STOP_SIGNAL, number.into(), tid.0, by.0)
+        }
         // A 64-bit count takes the place of both thread ids.
         EventKind::Lost { since, count } => {
             (event::LOST, since.0, count as u32, (count >> 32) as u32)
@@ -88,6 +91,11 @@ pub(super) fn decode(event: &layout::Event) -> Option<KernelEvent> {
             number: number?,
         },
         event::CALL_EXIT => EventKind::CallExit { tid },
+        event::STOP_SIGNAL => EventKind::StopSignal {
+            tid,
+            number: number?,
+            by: Tid(other),
+        },
         event::LOST => {
             let count = u64::from(other) << 32 | u64::from(tid.0);
             EventKind::Lost {

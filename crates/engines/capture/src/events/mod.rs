@@ -62,6 +62,7 @@ mod event {
     pub(super) const LOST: u32 = 9;
     pub(super) const UNSEEN: u32 = 10;
     pub(super) const INSIDE: u32 = 11;
+    pub(super) const STOP_SIGNAL: u32 = 12;
 
     /// Reasons why a thread leaves its CPU: the detail of a switch, and of a thread that was found
     /// off its CPU.

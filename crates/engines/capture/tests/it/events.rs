@@ -68,6 +68,11 @@ fn any_event() -> impl Strategy<Value = EventKind> {
         (tid(), interrupt()).prop_map(|(tid, interrupt)| EventKind::End { tid, interrupt }),
         (tid(), any::<u32>()).prop_map(|(tid, number)| EventKind::CallEnter { tid, number }),
         tid().prop_map(|tid| EventKind::CallExit { tid }),
+        (tid(), any::<u32>(), tid()).prop_map(|(tid, number, by)| EventKind::StopSignal {
+            tid,
+            number,
+            by
+        }),
         (any::<u64>(), any::<u64>()).prop_map(|(since, count)| EventKind::Lost {
             since: BootNanos(since),
             count

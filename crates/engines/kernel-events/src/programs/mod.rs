@@ -7,12 +7,14 @@
 //! | `emit` | steps that all programs share: the event, sending it, counting losses |
 //! | `queues` | waiting threads of the process, and their CPUs |
 //! | `sched` | switches, wake-ups, migrations |
+//! | `signals` | signals that stop the process |
 //! | `current` | interrupts and system calls, which belong to the CPU's thread |
 
 mod current;
 mod emit;
 mod queues;
 mod sched;
+mod signals;
 #[cfg(test)]
 mod tests;
 
@@ -46,7 +48,7 @@ macro_rules! current {
 }
 
 /// Hooks to attach.
-const HOOKS: [Hook<Setting>; 16] = [
+const HOOKS: [Hook<Setting>; 17] = [
     Hook::typed("sched_switch", sched::switch),
     Hook::typed("sched_wakeup", sched::wake),
     Hook::typed("sched_wakeup_new", sched::wake),
@@ -63,6 +65,7 @@ const HOOKS: [Hook<Setting>; 16] = [
     current!("call_function_single_exit", kind::CALL + 1, None),
     current!("sys_enter", kind::CALL_ENTER, Second),
     current!("sys_exit", kind::CALL_EXIT, Second),
+    Hook::typed("signal_generate", signals::stop),
 ];
 
 /// Returns the tracepoints to which programs are attached.

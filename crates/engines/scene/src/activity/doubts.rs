@@ -122,6 +122,10 @@ impl Activities {
                 kind: EventKind::Lost { since, count: 0 },
             });
         }
+        // A signal may be lost, whatever CPU its receivers have.
+        for thread in self.threads.values_mut() {
+            thread.doubt_stopper(since, self.last);
+        }
         // A thread that no event has shown yet can be anywhere.
         for thread in self
             .threads

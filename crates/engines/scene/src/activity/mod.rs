@@ -4,6 +4,7 @@ mod doubts;
 #[cfg(test)]
 pub(crate) mod samples;
 mod standing;
+mod stops;
 mod sums;
 mod thread;
 
@@ -37,8 +38,8 @@ pub enum Activity {
     Woken(Tid),
     /// Waiting for something: in that system call, if it is in one.
     Blocked(Option<u32>),
-    /// Stopped or traced.
-    Stopped,
+    /// Stopped or traced: by a signal of this thread, if that was seen. 0 is the kernel.
+    Stopped(Option<Tid>),
     /// Ended.
     Ended,
     /// Unknown, because events were lost or none came yet.
@@ -51,7 +52,7 @@ impl Activity {
     pub fn is_taken(self) -> bool {
         matches!(
             self,
-            Self::Interrupted(_) | Self::Waits(_) | Self::Woken(_) | Self::Stopped
+            Self::Interrupted(_) | Self::Waits(_) | Self::Woken(_) | Self::Stopped(_)
         )
     }
 }
@@ -223,6 +224,7 @@ impl Activities {
                 // A thread that runs can be woken, too: before it could sleep. An unknown thread
                 // may run.
                 if !matches!(thread.state, State::OnCpu | State::Unknown) {
+                    thread.continues();
                     (thread.state, thread.cpu) = (State::Woken, Some(on));
                 }
             }),
@@ -263,6 +265,7 @@ impl Activities {
                     is_known
                 });
             }
+            EventKind::StopSignal { by, .. } => self.stop_signal(by),
             EventKind::Lost { since, .. } => self.lost(event.cpu, since),
             EventKind::Unseen { tid, since } => self.forget(tid, since),
             EventKind::Inside { tid, what } => {
@@ -322,6 +325,7 @@ impl Activities {
             if matches!(thread.state, State::Blocked | State::Woken) {
                 thread.call_since = now;
             }
+            thread.continues();
             (thread.state, thread.cpu) = (State::OnCpu, Some(cpu));
             thread.hidden_interrupt = HiddenEntry::since(now);
         });
@@ -356,6 +360,10 @@ impl Activities {
             && thread.state == State::Unknown
         {
             (thread.state, thread.cpu) = (state, cpu.or(thread.cpu));
+            if state == State::Stopped {
+                // It may have been stopped before the signal that was seen.
+                thread.stopper = None;
+            }
             if let Some(cpu) = thread.cpu
                 && self.shown.len() < self.most_shown
             {

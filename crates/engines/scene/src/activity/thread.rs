@@ -22,6 +22,8 @@ pub(super) struct Thread {
     pub(super) hidden_interrupt: HiddenEntry,
     /// Time since which nothing is known of it, if nothing is.
     pub(super) unknown_since: BootNanos,
+    /// Sender of the signal that stops it, or has stopped it, if that was seen.
+    pub(super) stopper: Option<Tid>,
     pub(super) done: Vec<Interval>,
     /// Number of `done` intervals that were handed out.
     pub(super) given: usize,
@@ -75,6 +77,7 @@ impl Thread {
             interrupts: Vec::new(),
             hidden_interrupt: HiddenEntry::since(start),
             unknown_since: start,
+            stopper: None,
             done: Vec::new(),
             given: 0,
         }
@@ -87,7 +90,7 @@ impl Thread {
             State::Ready => preemptor.map_or(Activity::Unknown, Activity::Waits),
             State::Woken => preemptor.map_or(Activity::Unknown, Activity::Woken),
             State::Blocked => Activity::Blocked(self.call),
-            State::Stopped => Activity::Stopped,
+            State::Stopped => Activity::Stopped(self.stopper),
             State::Ended => Activity::Ended,
             State::OnCpu => match (self.interrupts.last(), self.call) {
                 (Some((interrupt, _)), _) => Activity::Interrupted(*interrupt),
@@ -127,7 +130,7 @@ impl Thread {
         self.forget_since(since, now);
         (self.state, self.cpu) = (State::Unknown, None);
         self.unknown_since = now;
-        self.call = None;
+        (self.call, self.stopper) = (None, None);
         self.interrupts.clear();
         (self.hidden_call, self.hidden_interrupt) =
             (HiddenEntry::since(now), HiddenEntry::since(now));

@@ -104,6 +104,7 @@ impl Kernel {
             }
             EventKind::Found { .. }
             | EventKind::Migrate { .. }
+            | EventKind::StopSignal { .. }
             | EventKind::Unseen { .. }
             | EventKind::Inside { .. } => return None,
             EventKind::Wake { tid, on } => (Tid(0), waking(facts, at, tid, on)),

@@ -142,7 +142,7 @@ fn a_percentile_between_two_kinds_of_requests_loses_nothing_to_the_slow_kind() {
     requests.extend((0..4).map(|nth| request(nth * 50 * MS, 899_000, None)));
     // Five stalls of two requests each.
     for nth in 0..10 {
-        let taken = Some((Activity::Stopped, 20 * MS + nth * 10_000));
+        let taken = Some((Activity::Stopped(None), 20 * MS + nth * 10_000));
         requests.push(request(nth / 2 * 100 * MS + nth, 21 * MS, taken));
     }
     for nth in 0..6 {
@@ -169,7 +169,7 @@ fn one_stall_of_many_requests_does_not_hide_the_causes_that_recur() {
         .map(|nth| request(nth * MS, 100_000, None))
         .collect();
     for nth in 0..63 {
-        let taken = Some((Activity::Stopped, 20 * MS));
+        let taken = Some((Activity::Stopped(None), 20 * MS));
         requests.push(request(nth * 100 * MS, 20 * MS + 100_000, taken));
     }
     for nth in 0..8 {
@@ -186,6 +186,33 @@ fn one_stall_of_many_requests_does_not_hide_the_causes_that_recur() {
     assert_eq!(
         alone,
         "p99 of ? is 69.0 ms: all 8 requests at or beyond p99 lost 56.0 ms each to rustc (one stall)"
+    );
+}
+
+/// Stops by different senders are different causes.
+#[test]
+fn a_stop_is_attributed_to_the_sender_of_the_signal() {
+    let stops = |from: u64, count: u64, by: Option<Tid>| {
+        (from..from + count).map(move |nth| {
+            let taken = Some((Activity::Stopped(by), 20 * MS));
+            request(nth * 100 * MS, 21 * MS, taken)
+        })
+    };
+    let mut requests: Vec<_> = stops(0, 6, Some(RUSTC)).collect();
+    requests.extend(stops(6, 5, Some(PREEMPTOR)));
+    requests.extend(stops(11, 4, Some(Tid(0))));
+    let (sentence, _) = judged(&source(), &requests);
+    let stopped = format!("stopped by rustc [{}]", RUSTC.0);
+    let expected = format!(
+        "6 were {stopped} for 20.0 ms each (6 stalls); 5 were stopped by preemptor [its own \
+         thread] for 20.0 ms each (5 stalls); 4 were stopped by the kernel for 20.0 ms each (4 \
+         stalls)"
+    );
+    assert!(sentence.ends_with(&expected), "{sentence}");
+    let (sentence, _) = judged(&source(), &requests[..1]);
+    assert!(
+        sentence.ends_with(&format!("it was {stopped} for 20.0 ms")),
+        "{sentence}"
     );
 }
 

@@ -112,12 +112,12 @@ impl<'a> Page<'a> {
         self.summary(&report.verdicts);
     }
 
-    /// Adds the command that finds the sender of the signals that stopped threads: a capture has no
-    /// signals.
+    /// Adds the command that finds the sender of the signals that stopped threads, if the capture does
+    /// not have it.
     fn next(&mut self, report: &Report<'_>) {
         let is_stopped = |verdict: &Verdict<'_>| {
             let mut by = verdict.sum().by.values();
-            by.any(|(culprit, _)| culprit.activity == scene::Activity::Stopped)
+            by.any(|(culprit, _)| culprit.activity == scene::Activity::Stopped(None))
         };
         let meta = self.source.meta.as_ref();
         if let Some(meta) = meta.filter(|_| report.verdicts.iter().any(is_stopped)) {

@@ -101,6 +101,18 @@ impl Delayed<'_> {
         }
     }
 
+    /// Checks that each stop is attributed to the process that stopped the target.
+    fn check_stopper(&self) {
+        let shares = self.stage.value["shares"].as_array().unwrap();
+        for share in shares.iter().filter(|it| it["activity"] == "stopped") {
+            let by = &share["by"];
+            assert!(by["tid"].is_u64() && by["comm"] == "stopper", "{share}");
+            if self.cause() == "stop" {
+                assert_eq!(by["tid"], self.injection["by"]["tid"], "{share}");
+            }
+        }
+    }
+
     fn cause(&self) -> &str {
         self.injection["cause"].as_str().unwrap()
     }
@@ -141,6 +153,7 @@ fn each_cause_is_blamed_for_the_requests_that_it_delayed() {
         );
         let (mut work, mut all) = ([0; 2], [0; 2]);
         for it in &its {
+            it.check_stopper();
             let (taken, [least, most]) = it.counted(&story);
             assert!(
                 least <= most && most <= it.stage.end - it.stage.begin,

@@ -24,7 +24,7 @@ fn a_loss_is_a_hole_that_the_next_event_ends() {
         (10, 25, Activity::Calls(1)),
         (25, 40, Activity::Unknown),
         (40, 50, Activity::Runs),
-        (50, 60, Activity::Stopped),
+        (50, 60, Activity::Stopped(None)),
     ];
     assert_eq!(done(&events, 60), expected);
 }

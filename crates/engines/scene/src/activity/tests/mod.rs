@@ -1,4 +1,5 @@
 mod holes;
+mod stops;
 
 use proptest::prelude::*;
 
@@ -186,6 +187,11 @@ fn any_event() -> impl Strategy<Value = (u64, u32, EventKind)> {
         (tid(), interrupt()).prop_map(|(tid, interrupt)| EventKind::End { tid, interrupt }),
         (tid(), 0..3u32).prop_map(|(tid, number)| EventKind::CallEnter { tid, number }),
         tid().prop_map(|tid| EventKind::CallExit { tid }),
+        (tid(), tid()).prop_map(|(tid, by)| EventKind::StopSignal {
+            tid,
+            number: 19,
+            by
+        }),
         (0..200u64).prop_map(|since| EventKind::Lost {
             since: BootNanos(since),
             count: 1

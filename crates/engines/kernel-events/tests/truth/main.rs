@@ -1,6 +1,8 @@
 //! Tests of the kernel's events of a poller against the poller's own view: gaps in its clock.
 #![expect(clippy::unwrap_used, reason = "a test says what it saw by panicking")]
 
+mod stops;
+
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, ChildStdout, Stdio};
 use std::sync::mpsc::channel;
