@@ -43,7 +43,7 @@ fn cause(source: &Source, activity: Activity, at: BootNanos) -> Option<String> {
         Activity::Calls(call) | Activity::Blocked(Some(call)) => Some(source.call(call)),
         Activity::Interrupted(interrupt) => Some(words::interrupt(interrupt)),
         Activity::Waits(tid) | Activity::Woken(tid) => Some(source.thread(tid, at)),
-        Activity::Stopped(Some(by)) => Some(source.sender(by, at)),
+        Activity::Stopped(Some(by)) => Some(source.sender_name(by, at)),
         _ => None,
     }
 }

@@ -177,10 +177,11 @@ fn write_stage(text: &mut String, stage: &StageOfRequest, report: &Report<'_>) {
 
 /// Members that say what a thread does.
 pub fn activity(source: &Source, activity: Activity, at: BootNanos) -> String {
-    let by = |tid: Tid| {
-        let (comm, own) = (quoted(&source.thread(tid, at)), source.is_own(tid));
+    let named = |tid: Tid, name: String| {
+        let (comm, own) = (quoted(&name), source.is_own(tid));
         format!("\"by\":{{\"tid\":{},\"comm\":{comm},\"own\":{own}}}", tid.0)
     };
+    let by = |tid: Tid| named(tid, source.thread(tid, at));
     match activity {
         Activity::Runs => "\"activity\":\"runs\"".to_owned(),
         Activity::Calls(call) => format!(
@@ -200,7 +201,10 @@ pub fn activity(source: &Source, activity: Activity, at: BootNanos) -> String {
             quoted(&source.call(call))
         ),
         Activity::Blocked(None) => "\"activity\":\"blocked\"".to_owned(),
-        Activity::Stopped(Some(tid)) => format!("\"activity\":\"stopped\",{}", by(tid)),
+        Activity::Stopped(Some(tid)) => {
+            let by = named(tid, source.sender_name(tid, at));
+            format!("\"activity\":\"stopped\",{by}")
+        }
         Activity::Stopped(None) => "\"activity\":\"stopped\"".to_owned(),
         Activity::Ended => "\"activity\":\"ended\"".to_owned(),
         Activity::Unknown => "\"activity\":\"unknown\"".to_owned(),

@@ -20,6 +20,9 @@ const IDLE_CALLS: [&str; 8] = [
     "io_uring_enter",
 ];
 
+/// Sender of the kernel's own signals.
+const KERNEL: Tid = Tid(0);
+
 /// Calls in which a thread sleeps for a time of its own choice.
 const SLEEPS: [&str; 2] = ["nanosleep", "clock_nanosleep"];
 
@@ -227,12 +230,20 @@ impl Source {
         }
     }
 
+    /// Returns the name of the sender of a signal alone: `the kernel` for 0, which is no thread here.
+    pub fn sender_name(&self, tid: Tid, at: BootNanos) -> String {
+        if tid == KERNEL {
+            return "the kernel".to_owned();
+        }
+        self.thread(tid, at)
+    }
+
     /// Returns the name of the sender of a signal, with the number of its thread: `the kernel` for
     /// 0. Threads of the process and of the dptrace that captured are marked as by
     /// [`Self::taker`].
     pub fn sender(&self, tid: Tid, at: BootNanos) -> String {
-        if tid == Tid(0) {
-            return "the kernel".to_owned();
+        if tid == KERNEL {
+            return self.sender_name(tid, at);
         }
         let taker = self.taker(tid, at);
         if self.is_own(tid) || taker == screen::DPTRACE_ITSELF {

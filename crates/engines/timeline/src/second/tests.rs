@@ -7,6 +7,7 @@ use scene::{Activity, BootNanos, Cpu, KernelEvent, Mark, Share, StageOfRequest, 
 use spdk_trace::{Lcore, ObjectName, TickRate, Ticks};
 
 use super::*;
+use crate::json;
 use crate::source::{Events, Kernel, Ticker};
 use crate::verdict::Verdict;
 
@@ -213,6 +214,11 @@ fn a_stop_is_attributed_to_the_sender_of_the_signal() {
     assert!(
         sentence.ends_with(&format!("it was {stopped} for 20.0 ms")),
         "{sentence}"
+    );
+    let by_kernel = Activity::Stopped(Some(Tid(0)));
+    assert_eq!(
+        json::activity(&source(), by_kernel, BootNanos(0)),
+        r#""activity":"stopped","by":{"tid":0,"comm":"the kernel","own":false}"#
     );
 }
 
