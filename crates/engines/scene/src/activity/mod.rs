@@ -304,6 +304,7 @@ impl Activities {
         let now = self.last;
         self.runs(cpu, prev, |thread| {
             thread.state = leaves.into();
+            thread.begins_stop(now);
             // Interrupts end before a switch.
             thread.interrupts.clear();
             thread.hidden_interrupt = HiddenEntry::since(now);

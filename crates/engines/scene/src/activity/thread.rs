@@ -24,6 +24,8 @@ pub(super) struct Thread {
     pub(super) unknown_since: BootNanos,
     /// Sender of the signal that stops it, or has stopped it, if that was seen.
     pub(super) stopper: Option<Tid>,
+    /// Time of that signal.
+    pub(super) signalled: BootNanos,
     pub(super) done: Vec<Interval>,
     /// Number of `done` intervals that were handed out.
     pub(super) given: usize,
@@ -78,6 +80,7 @@ impl Thread {
             hidden_interrupt: HiddenEntry::since(start),
             unknown_since: start,
             stopper: None,
+            signalled: start,
             done: Vec::new(),
             given: 0,
         }

@@ -59,6 +59,17 @@ fn a_stop_is_attributed_to_the_last_signal_since_the_thread_continued() {
 }
 
 #[test]
+fn a_stop_long_after_a_signal_is_not_its() {
+    let stopped_after = |delay: u64| {
+        let stops = switch(US, LeaveReason::Stopped, IDLE);
+        let events = [(10, signal(OTHER)), (10 + delay, stops)];
+        done(&events, 20 + delay).last().unwrap().2
+    };
+    assert_eq!(stopped_after(1_000_000_000), Activity::Stopped(Some(OTHER)));
+    assert_eq!(stopped_after(1_000_000_001), Activity::Stopped(None));
+}
+
+#[test]
 fn a_thread_that_was_found_stopped_may_have_been_so_before_the_signal() {
     let found = EventKind::Found {
         tid: US,
