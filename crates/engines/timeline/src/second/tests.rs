@@ -236,9 +236,13 @@ fn slow_requests_are_counted_by_connection() {
     }
     let count = |requests: &[Request<RequestLabels>]| {
         let mut times = Times::default();
-        requests.iter().for_each(|it| times.whole.add(it.length()));
+        for it in requests {
+            times.whole.add(it.length());
+        }
         let mut slow = SlowRequests::new(&times);
-        requests.iter().for_each(|it| slow.add(it));
+        for it in requests {
+            slow.add(it);
+        }
         slow
     };
     let slow = count(&requests);
