@@ -45,5 +45,10 @@ impl Page<'_> {
             let others = counted(rest.len() as u64, "other");
             self.line(&format!("  {count:>width$}  of {others}"));
         }
+        let known: u64 = owners.iter().map(|(_, count)| count).sum();
+        let unknown = count - known;
+        if unknown > 0 && known > 0 {
+            self.line(&format!("  {unknown:>width$}  unknown"));
+        }
     }
 }
