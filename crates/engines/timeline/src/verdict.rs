@@ -127,7 +127,7 @@ impl<'a> Verdict<'a> {
             [group] if sum.requests == 1 => format!("it {}", one(1, *group)),
             [group] => format!("{all}{which} {}", one(sum.requests, *group)),
             _ => {
-                let (named, further) = split(&groups, self.times.whole.max());
+                let (named, further) = split(&groups);
                 let mut parts: Vec<String> = named
                     .iter()
                     .map(|group| format!("{} {}", group.1.requests, one(group.1.requests, *group)))
@@ -227,18 +227,18 @@ impl<'a> Verdict<'a> {
 /// Requests of one main cause.
 type Group<'a> = (&'a MainCause, &'a CauseGroup);
 
-/// Least share of the slowest request's time, as a divisor, that a cause took if it is named first.
-const MIN_SHARE: u64 = 20;
+/// Least share of the time that all causes took, as a divisor, of a cause that is named first.
+const MIN_SHARE: u64 = 100;
 
 /// Separates the causes that a sentence names from the others. Beside culprits, a stage is named only
-/// if it is the largest cause, and so is a culprit that took hardly anything compared with the
-/// `slowest` request: a long sentence hides whom to blame.
-fn split<'a>(groups: &[Group<'a>], slowest: u64) -> (Vec<Group<'a>>, Vec<Group<'a>>) {
+/// if it is the largest cause, and so is a culprit that took hardly anything: a long sentence hides
+/// whom to blame.
+fn split<'a>(groups: &[Group<'a>]) -> (Vec<Group<'a>>, Vec<Group<'a>>) {
     let has_culprit = groups.iter().any(is_culprit);
-    let is_large = |(_, group): &Group<'_>| {
-        let (_, most) = group.took.unwrap_or_default();
-        most.saturating_mul(MIN_SHARE) >= slowest
-    };
+    let all = groups
+        .iter()
+        .fold(0, |sum: u64, (_, group)| sum.saturating_add(group.all));
+    let is_large = |(_, group): &Group<'_>| group.all.saturating_mul(MIN_SHARE) >= all;
     let (mut named, mut further): (Vec<_>, Vec<_>) =
         groups.iter().enumerate().partition(|(at, group)| {
             *at == 0 || !has_culprit || (is_culprit(group) && is_large(group))
