@@ -152,7 +152,31 @@ fn run_takes_several() {
             "{typed:?}: {messages}"
         );
     }
-    let gone = format!("{},999999999", pids[0]);
+    let all = pids.join(",");
+    for (script, expected) in [
+        (
+            "tracepoint:sched:sched_switch { print(__PID__); }",
+            "needs a single process (__PID__), but these are 2",
+        ),
+        (
+            "watchpoint:0x10000000:8:w { }",
+            "a watchpoint is for one process",
+        ),
+    ] {
+        let (code, _, messages) = run(&["run", "--check", "-e", script, "-p", &all]);
+        if code != 3 {
+            assert!(
+                code == 2 && messages.contains(expected),
+                "{script}: {messages}"
+            );
+        }
+    }
+}
+
+#[test]
+fn run_leaves_out_processes_that_are_gone() {
+    let named = Named::start('e', 1);
+    let gone = format!("{},999999999", named.pids()[0]);
     for (words, status, expected) in [
         (
             &["-p", gone.as_str()][..],
@@ -173,25 +197,6 @@ fn run_takes_several() {
         let (code, _, messages) = run(&[&["run", "--check", "-e", "begin {}"], words].concat());
         assert_eq!(code, status, "{words:?}: {messages}");
         assert!(messages.contains(expected), "{words:?}: {messages}");
-    }
-    let all = pids.join(",");
-    for (script, expected) in [
-        (
-            "tracepoint:sched:sched_switch { print(__PID__); }",
-            "needs a single process (__PID__), but these are 2",
-        ),
-        (
-            "watchpoint:0x10000000:8:w { }",
-            "a watchpoint is for one process",
-        ),
-    ] {
-        let (code, _, messages) = run(&["run", "--check", "-e", script, "-p", &all]);
-        if code != 3 {
-            assert!(
-                code == 2 && messages.contains(expected),
-                "{script}: {messages}"
-            );
-        }
     }
 }
 

@@ -20,7 +20,7 @@ pub use caps::{Colours, TerminalCaps};
 pub use numbers::{counted, grouped, percent, plural, share, size, time, times};
 pub use style::{GOOD, HEAD, LARGEST, NAME, QUIET, StyledText, WARN, WRONG};
 pub use text::{
-    columns, cut, join_paragraphs, join_some, pad, pad_left, shorten, wrap, wrap_message,
+    columns, cut, join_paragraphs, join_some, pad, pad_left, shorten, squeezed, wrap, wrap_message,
 };
 
 /// Name of dptrace's own threads in reports on who took a CPU: their names mean nothing to a user.

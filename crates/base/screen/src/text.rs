@@ -71,6 +71,51 @@ pub fn shorten(text: &str, width: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{head}{}", &text[from..]))
 }
 
+/// Shortens a name to at most `width` columns. Its longest word, such as an NQN, loses its middle;
+/// if that is not enough, all long ones do, so that short ones such as `qid:1` stay complete.
+pub fn squeezed(name: &str, width: usize) -> Cow<'_, str> {
+    /// Least width of a word: a start, the mark and an end.
+    const MIN_WORD_WIDTH: usize = 5;
+    /// Least width of a word if it is the only one shortened.
+    const MIN_SINGLE_WORD_WIDTH: usize = 12;
+    let words: Vec<&str> = name.split(' ').collect();
+    let blanks = words.len() - 1;
+    let taken = |most: usize| {
+        words
+            .iter()
+            .map(|word| columns(word).min(most))
+            .sum::<usize>()
+            + blanks
+    };
+    let longest = words
+        .iter()
+        .map(|word| columns(word))
+        .max()
+        .unwrap_or_default();
+    if taken(longest) <= width {
+        return Cow::Borrowed(name);
+    }
+    let last_longest = words.iter().rposition(|word| columns(word) == longest);
+    let room = width.saturating_sub(columns(name).saturating_sub(longest));
+    if let (Some(cut), MIN_SINGLE_WORD_WIDTH..) = (last_longest, room) {
+        let mut words: Vec<Cow<'_, str>> = words.into_iter().map(Cow::Borrowed).collect();
+        words[cut] = Cow::Owned(shorten(&words[cut], room).into_owned());
+        return words.join(" ").into();
+    }
+    match (MIN_WORD_WIDTH..longest)
+        .rev()
+        .find(|&most| taken(most) <= width)
+    {
+        Some(most) => words
+            .iter()
+            .map(|word| shorten(word, most))
+            .collect::<Vec<_>>()
+            .join(" ")
+            .into(),
+        None => shorten(name, width),
+    }
+}
+
 /// Pads the text with blanks at its end to `width` columns.
 pub fn pad(text: &str, width: usize) -> String {
     format!(
@@ -311,5 +356,19 @@ mod tests {
             wrap_message("a /a/very/long/path/of/a/file b", 0, 20),
             "a\n  /a/very/long/path/of/a/file\n  b"
         );
+    }
+
+    #[test]
+    fn distinguishing_parts_of_names_survive() {
+        let name = "127.0.0.1:51292 nqn.2016-06.io.spdk:cnode1 127.0.0.1:4420 qid:12";
+        assert_eq!(squeezed(name, 64), name);
+        assert_eq!(
+            squeezed(name, 56),
+            "127.0.0.1:51292 nqn.2016…dk:cnode1 127.0.0.1:4420 qid:12"
+        );
+        assert_eq!(squeezed(name, 30), "127…292 nqn…de1 127…420 qid:12");
+        for width in 0..70 {
+            assert!(columns(&squeezed(name, width)) <= width, "{width}");
+        }
     }
 }

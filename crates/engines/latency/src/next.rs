@@ -104,7 +104,7 @@ pub(crate) fn is_slow(times: &Times) -> bool {
 
 /// Returns whether single requests, too few for a percentile, are so slow that something delayed
 /// them.
-fn has_rare(times: &Times) -> bool {
+pub(crate) fn has_rare(times: &Times) -> bool {
     let max = times.whole.max();
     times.whole.count() >= MIN_P99_REQUESTS
         && max >= MIN_RARE_NS

@@ -6,12 +6,12 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use live_objects::ObjectSources;
-use screen::{HEAD, LARGEST, NAME, columns};
+use screen::{HEAD, LARGEST, NAME, columns, squeezed};
 use text::json::{begin, quoted};
 use text::shell;
 use trace_source::{Application, Place};
 
-use super::names::{Names, micros, squeezed};
+use super::names::{Names, micros};
 use super::stages::{Latencies, TracedObject};
 use super::tables::TIME_WIDTH;
 use super::tail::largest;

@@ -4,10 +4,10 @@ use std::cmp::Reverse;
 use std::fmt::Write as _;
 
 use ordering::Order as _;
-use screen::{HEAD, LARGEST, NAME, columns, pad, shorten};
+use screen::{HEAD, LARGEST, NAME, columns, pad, shorten, squeezed};
 use stats::Histogram;
 
-use super::names::{Names, micros, squeezed};
+use super::names::{Names, micros};
 use super::quantiles::QUANTILES;
 use super::stages::{Latencies, Stage, Subject, Times};
 

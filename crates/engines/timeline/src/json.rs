@@ -11,7 +11,7 @@ use text::json::{begin, quoted};
 
 use super::pass::RequestLabels;
 use super::report::Report;
-use super::second::{BANDS, Band, BlamedTime, StageLoss, Sum, blamed, kernel_time};
+use super::second::{BANDS, Band, BlamedTime, SlowRequests, StageLoss, Sum, blamed, kernel_time};
 use super::source::Source;
 use super::verdict::Verdict;
 use super::words;
@@ -239,7 +239,26 @@ fn summary(text: &mut String, verdict: &Verdict<'_>, report: &Report<'_>) {
     }
     text.push_str("],\"stages\":[");
     stages(text, verdict, source);
-    let _ = write!(text, "],\"sentence\":{}", quoted(&verdict.sentence(source)));
+    text.push(']');
+    slow(text, &verdict.loss.slow);
+    let _ = write!(text, ",\"sentence\":{}", quoted(&verdict.sentence(source)));
+}
+
+/// Writes the slow requests by connection; `null` if no request is slow.
+fn slow(text: &mut String, slow: &SlowRequests) {
+    let Some((from, count)) = slow.found() else {
+        text.push_str(",\"slow\":null");
+        return;
+    };
+    let _ = write!(
+        text,
+        ",\"slow\":{{\"from_ns\":{from},\"requests\":{count},\"owners\":["
+    );
+    for (index, (owner, count)) in slow.owners().into_iter().enumerate() {
+        let (comma, owner) = (if index > 0 { "," } else { "" }, quoted(owner));
+        let _ = write!(text, "{comma}{{\"whose\":{owner},\"requests\":{count}}}");
+    }
+    text.push_str("]}");
 }
 
 /// Losses of the requests of a band.

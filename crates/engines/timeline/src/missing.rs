@@ -113,7 +113,7 @@ pub fn request_notes(passed: &PassStats, first: &FirstPass<'_>) -> Vec<String> {
         )
     });
     let excluded = format!(
-        "{}, or without an answer; dptrace latency --summary has them",
+        "{}, or without an answer; dptrace latency --summary of the same file has them",
         Excluded::Admin.in_title()
     );
     let excluded =

@@ -227,14 +227,22 @@ impl<'a> Verdict<'a> {
 /// Requests of one main cause.
 type Group<'a> = (&'a MainCause, &'a CauseGroup);
 
+/// Least share of the time that all causes took, as a divisor, of a cause that is named first.
+const MIN_SHARE: u64 = 100;
+
 /// Separates the causes that a sentence names from the others. Beside culprits, a stage is named only
-/// if it is the largest cause: a long sentence hides whom to blame.
+/// if it is the largest cause, and so is a culprit that took hardly anything: a long sentence hides
+/// whom to blame.
 fn split<'a>(groups: &[Group<'a>]) -> (Vec<Group<'a>>, Vec<Group<'a>>) {
     let has_culprit = groups.iter().any(is_culprit);
-    let (mut named, mut further): (Vec<_>, Vec<_>) = groups
+    let all = groups
         .iter()
-        .enumerate()
-        .partition(|(at, group)| *at == 0 || !has_culprit || is_culprit(group));
+        .fold(0, |sum: u64, (_, group)| sum.saturating_add(group.all));
+    let is_large = |(_, group): &Group<'_>| group.all.saturating_mul(MIN_SHARE) >= all;
+    let (mut named, mut further): (Vec<_>, Vec<_>) =
+        groups.iter().enumerate().partition(|(at, group)| {
+            *at == 0 || !has_culprit || (is_culprit(group) && is_large(group))
+        });
     // A single further cause is named: its name takes no more room than its count.
     if named.len() > MAX_CAUSES + 1 {
         further.extend(named.split_off(MAX_CAUSES));
@@ -262,10 +270,11 @@ fn others(groups: &[Group<'_>]) -> impl Iterator<Item = String> {
             .iter()
             .filter_map(|(_, group)| group.took)
             .map(|(_, most)| most);
+        let (count, most) = (count(&culprits), most.max().unwrap_or_default());
+        let each = if count == 1 { "" } else { " each" };
         format!(
-            "{} lost {} each to {}",
-            count(&culprits),
-            words::range(0, most.max().unwrap_or_default()),
+            "{count} lost {}{each} to {}",
+            words::range(0, most),
             join_some(names, MAX_CAUSES)
         )
     });

@@ -180,7 +180,9 @@ pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
     let folder = Folder::create(args.output.as_deref(), pid)?;
     let limits = Limits {
         after: args.duration,
-        max_bytes: args.max_bytes.or_else(|| most_bytes(&folder)),
+        max_bytes: args
+            .max_bytes
+            .or_else(|| most_bytes(&folder, args.duration)),
     };
     let has_trace = rings.is_some();
     let parts = Parts {
@@ -246,16 +248,22 @@ const MIN_FREE_BYTES: u64 = 8 << 20;
 /// Least default limit in bytes: a smaller one would end captures that fit.
 const MIN_DEFAULT_LIMIT_BYTES: u64 = 16 << 20;
 
-/// Returns the default limit on a capture's size, and reports it. A busy target writes hundreds of
-/// megabytes in a second, and a full disk harms everybody on the machine. `None` if the free space
-/// is unknown.
-fn most_bytes(folder: &Folder) -> Option<u64> {
+/// Bytes that a busy target may write in a second.
+const BUSY_BYTES: u64 = 500_000_000;
+
+/// Returns the default limit on a capture's size, and reports it if a capture of that time may reach
+/// it. A busy target writes hundreds of megabytes in a second, and a full disk harms everybody on
+/// the machine. `None` if the free space is unknown.
+fn most_bytes(folder: &Folder, duration: Option<Duration>) -> Option<u64> {
     let most = (folder.free_bytes()? / 2).max(MIN_DEFAULT_LIMIT_BYTES);
-    let size = screen::size(most);
-    note(&format!(
-        "the capture ends at {size}, because of the free space on that disk; --max-bytes sets \
-         another limit"
-    ));
+    let is_near = duration.is_none_or(|it| BUSY_BYTES.saturating_mul(it.as_secs() + 1) > most);
+    if is_near {
+        let size = screen::size(most);
+        note(&format!(
+            "the capture ends at {size}, because of the free space on that disk; --max-bytes sets \
+             another limit"
+        ));
+    }
     Some(most)
 }
 

@@ -352,7 +352,7 @@ fn processes() {
     for count in [
         "@signals[SIGURG, program, run_bundled_loa]: 1\n",
         "@signals[SIGURG, sh, run_bundled_loa]: 1\n",
-        "@signals[SIGCHLD, sh, program]: 2\n",
+        "@signals[SIGCHLD, sh, run_bundled_loa]: 2\n",
     ] {
         assert!(signals.contains(count), "{signals}");
     }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use screen::{Screen, columns, shorten};
+use screen::Screen;
 use spdk_trace::{Nanos, TickRate, Ticks, TpointTable};
 use text::json::quoted;
 
@@ -255,51 +255,6 @@ fn shared_start<'a>(mut words: impl Iterator<Item = &'a str> + Clone) -> &'a str
         ""
     } else {
         &first[..end]
-    }
-}
-
-/// Shortens a name to at most `width` columns. Its longest word, such as an NQN, loses its middle;
-/// if that is not enough, all long ones do, so that short ones such as `qid:1` stay complete.
-pub fn squeezed(name: &str, width: usize) -> Cow<'_, str> {
-    /// Least width of a word: a start, the mark and an end.
-    const MIN_WORD_WIDTH: usize = 5;
-    /// Least width of a word if it is the only one shortened.
-    const MIN_SINGLE_WORD_WIDTH: usize = 12;
-    let words: Vec<&str> = name.split(' ').collect();
-    let blanks = words.len() - 1;
-    let taken = |most: usize| {
-        words
-            .iter()
-            .map(|word| columns(word).min(most))
-            .sum::<usize>()
-            + blanks
-    };
-    let longest = words
-        .iter()
-        .map(|word| columns(word))
-        .max()
-        .unwrap_or_default();
-    if taken(longest) <= width {
-        return Cow::Borrowed(name);
-    }
-    let last_longest = words.iter().rposition(|word| columns(word) == longest);
-    let room = width.saturating_sub(columns(name).saturating_sub(longest));
-    if let (Some(cut), MIN_SINGLE_WORD_WIDTH..) = (last_longest, room) {
-        let mut words: Vec<Cow<'_, str>> = words.into_iter().map(Cow::Borrowed).collect();
-        words[cut] = Cow::Owned(shorten(&words[cut], room).into_owned());
-        return words.join(" ").into();
-    }
-    match (MIN_WORD_WIDTH..longest)
-        .rev()
-        .find(|&most| taken(most) <= width)
-    {
-        Some(most) => words
-            .iter()
-            .map(|word| shorten(word, most))
-            .collect::<Vec<_>>()
-            .join(" ")
-            .into(),
-        None => shorten(name, width),
     }
 }
 

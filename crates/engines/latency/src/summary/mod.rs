@@ -234,6 +234,7 @@ fn shared(slowest: &Row<'_>, others: &[&Row<'_>], names: &Names<'_>) -> String {
         [one] if one == requests::CONNECTION => "connection",
         _ => "group",
     };
+    let rows = || others.iter().copied().chain([slowest]);
     let fastest = others.iter().map(|row| row.p99).min().unwrap_or_default();
     let (low, high) = (unbroken(fastest), unbroken(slowest.p99));
     let range = if low == high {
@@ -244,18 +245,14 @@ fn shared(slowest: &Row<'_>, others: &[&Row<'_>], names: &Names<'_>) -> String {
     let why = if slowest.p99 >= fastest.saturating_mul(2) {
         // A wide range looks like a contradiction.
         ", which may be chance (few requests are slow)"
-    } else if next::is_slow(slowest.times) {
+    } else if next::is_slow(slowest.times) || rows().all(|row| next::has_rare(row.times)) {
         ", so the cause is probably shared (a thread, a CPU)"
     } else {
         ""
     };
     let all = others.len() + 1;
-    let rows = others.iter().copied().chain([slowest]);
-    let max = unbroken(
-        rows.map(|row| row.times.whole.max())
-            .max()
-            .unwrap_or_default(),
-    );
+    let max = rows().map(|row| row.times.whole.max()).max();
+    let max = unbroken(max.unwrap_or_default());
     let longest = if max == high {
         String::new()
     } else {

@@ -1,9 +1,9 @@
 //! Table of a kind of objects: its columns, and how they fit the terminal.
 
-use screen::{HEAD, LARGEST, NAME, columns, pad, pad_left, shorten, wrap};
+use screen::{HEAD, LARGEST, NAME, columns, pad, pad_left, shorten, squeezed, wrap};
 
 use super::{Kind, Row};
-use crate::names::{MAX_OMITTED_PARTS, Names, shortened, squeezed, without_parts};
+use crate::names::{MAX_OMITTED_PARTS, Names, shortened, without_parts};
 use crate::plot::Strips;
 use crate::tables::{SHORT_TIME_WIDTH, TIME_WIDTH};
 

@@ -3,6 +3,7 @@
 
 mod blame;
 mod groups;
+mod slow;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
@@ -21,6 +22,7 @@ pub use blame::{
     BlamedTime, Culprit, blamed, kernel_of_stage, kernel_time, kernel_took, rest_of_stage, unknown,
 };
 pub use groups::{CauseGroup, CauseGroups, MainCause, Rest};
+pub use slow::SlowRequests;
 
 /// Bands of requests, by their lengths.
 pub const BANDS: [Band; 3] = [
@@ -105,6 +107,8 @@ pub struct Loss {
     pub whole: [Sum; BANDS.len()],
     /// Losses of each stage.
     pub stages: HashMap<StageKind, StageLoss, RandomState>,
+    /// Slow requests by connection.
+    pub slow: SlowRequests,
 }
 
 /// Losses of a stage, in each band of its own lengths.
@@ -177,10 +181,12 @@ impl Loss {
             limits: limits(&times.whole),
             whole: Default::default(),
             stages,
+            slow: SlowRequests::new(times),
         }
     }
 
     fn add(&mut self, request: &Request<RequestLabels>, source: &Source) {
+        self.slow.add(request);
         let length = request.length();
         let in_band = |(from, to): &(u64, u64)| (*from..=*to).contains(&length);
         let by = if self.limits.iter().any(in_band) {

@@ -254,3 +254,33 @@ fn causes_beyond_the_third_are_named() {
         "{sentence}"
     );
 }
+
+/// A user asks whose requests are slow before why: those near the slowest count, not those beyond a
+/// percentile, which are usual ones if slow ones are rare.
+#[test]
+fn slow_requests_are_counted_by_connection() {
+    let mut requests: Vec<_> = (0..2_000)
+        .map(|nth| request(nth * MS, 100_000 + nth, None))
+        .collect();
+    for (owner, length) in [("b", 20), ("a", 19), ("b", 11), ("c", 9)] {
+        let mut slow = request(0, length * MS, None);
+        slow.data.owner = Some(owner.into());
+        requests.push(slow);
+    }
+    let count = |requests: &[Request<RequestLabels>]| {
+        let mut times = Times::default();
+        for it in requests {
+            times.whole.add(it.length());
+        }
+        let mut slow = SlowRequests::new(&times);
+        for it in requests {
+            slow.add(it);
+        }
+        slow
+    };
+    let slow = count(&requests);
+    assert_eq!(slow.found(), Some((10 * MS, 3)));
+    assert_eq!(slow.owners(), [("b", 2), ("a", 1)]);
+    // No request is slow among even ones.
+    assert_eq!(count(&requests[..2_000]).found(), None);
+}

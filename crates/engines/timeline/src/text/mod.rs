@@ -2,6 +2,7 @@
 
 mod summary;
 mod waterfall;
+mod whose;
 
 use std::fmt::Write as _;
 
@@ -37,13 +38,15 @@ pub fn text(report: &Report<'_>) -> String {
     page.text
 }
 
-/// Formats its sentences on the causes of slow requests.
+/// Formats its sentences on slow requests: their causes and connections, and the times in which
+/// threads were away.
 pub fn verdict_sentences(report: &Report<'_>) -> String {
     let mut page = Page::new(report);
-    if let Some(sentence) = &report.still_open {
+    page.first_verdict(report);
+    page.sentences(report.whole_verdicts().skip(1), "");
+    for sentence in &report.absences {
         page.wrapped(sentence, "");
     }
-    page.sentences(report.whole_verdicts(), "");
     page.text
 }
 
@@ -86,12 +89,7 @@ impl<'a> Page<'a> {
     /// Writes the first verdict and the table, then what else there is to know: who reads the first
     /// lines only has the answer.
     fn write(&mut self, report: &Report<'_>) {
-        if let Some(sentence) = &report.still_open {
-            self.wrapped(sentence, "");
-        }
-        if let Some(verdict) = report.whole_verdicts().next() {
-            self.wrapped(&verdict.sentence(self.source), "");
-        }
+        self.first_verdict(report);
         let slowest = listed(report);
         let same = stalls::first_of_each(slowest);
         if !slowest.is_empty() {
@@ -112,6 +110,17 @@ impl<'a> Page<'a> {
         self.summary(&report.verdicts);
     }
 
+    /// Adds the sentence on requests that had not ended, and the first verdict.
+    fn first_verdict(&mut self, report: &Report<'_>) {
+        if let Some(sentence) = &report.still_open {
+            self.wrapped(sentence, "");
+        }
+        if let Some(verdict) = report.whole_verdicts().next() {
+            self.wrapped(&verdict.sentence(self.source), "");
+            self.whose(verdict);
+        }
+    }
+
     /// Adds the command that finds the sender of the signals that stopped threads, if the capture does
     /// not have it.
     fn next(&mut self, report: &Report<'_>) {
@@ -123,7 +132,7 @@ impl<'a> Page<'a> {
         if let Some(meta) = meta.filter(|_| report.verdicts.iter().any(is_stopped)) {
             let pid = meta.process.pid;
             let line = format!(
-                "next: dptrace run signals -p {pid} shows who sends the signal that stops it"
+                "next: dptrace run signals -p {pid} --for 5s shows who sends the signal that stops it"
             );
             self.wrapped(&line, "");
         }
