@@ -33,7 +33,9 @@ impl Page<'_> {
         } else {
             MAX_OWNERS
         };
-        let room = self.width().saturating_sub(width + 4);
+        // A file or a pipe gets whole names.
+        let width_of_screen = self.screen.width().unwrap_or(usize::MAX);
+        let room = width_of_screen.saturating_sub(width + 4);
         for (owner, count) in owners.iter().take(shown) {
             let owner = squeezed(owner, room);
             let line = format!("  {count:>width$}  {}", self.screen.paint(NAME, owner));
