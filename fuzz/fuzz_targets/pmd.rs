@@ -30,7 +30,7 @@ fuzz_target!(|text: &str| {
         let interval = Interval {
             from: BootNanos(0),
             to: BootNanos(u64::MAX),
-            activity: Activity::Stopped,
+            activity: Activity::Stopped(None),
         };
         let slow = history.slow(0, u64::MAX, 1);
         assert!(slow.is_sorted_by_key(|stretch| stretch.from));
