@@ -265,7 +265,7 @@ fn wake_if_late(asm: &mut Asm, flags: Reg, ring_bytes: u32) {
 
 /// Adds one to this CPU's count of lost events, and returns. Uprobe programs are preemptible, so
 /// two tasks on one CPU may race here; hence the atomic add. Interrupt handlers never run them.
-fn count_lost(asm: &mut Asm) {
+pub fn count_lost(asm: &mut Asm) {
     let gone = asm.label("gone");
     asm.comment("the ring is full: count it")
         .store(Size::W, R10.at(-4), 0)

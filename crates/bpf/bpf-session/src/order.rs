@@ -61,6 +61,12 @@ impl<T> Reorder<T> {
         self.reached = self.reached.max(time);
     }
 
+    /// Returns the time before which all events have been popped, once [`Self::pop`] has returned
+    /// none.
+    pub fn complete(&self) -> u64 {
+        self.reached.saturating_sub(REORDER_WINDOW_NS)
+    }
+
     /// Adds an event that does not come from the ring: earlier ones may still be in there.
     pub fn insert(&mut self, key: u64, time: u64, event: T) {
         self.arrived += 1;

@@ -35,7 +35,11 @@ pub(crate) struct Clocks {
     thread: Option<JoinHandle<()>>,
     /// Nanoseconds to add to `CLOCK_MONOTONIC` for the boot clock.
     offset: u64,
+    read_both: ReadBoth,
 }
+
+/// Function that reads the clock of a trace and the boot clock.
+pub(crate) type ReadBoth = fn() -> Anchor;
 
 /// Reading of both clocks.
 enum Reading {
@@ -46,18 +50,18 @@ enum Reading {
 
 impl Clocks {
     /// Starts the thread; returns the first anchor.
-    pub(crate) fn start() -> anyhow::Result<(Self, Anchor)> {
+    pub(crate) fn start(read_both: ReadBoth) -> anyhow::Result<(Self, Anchor)> {
         let (check, offset, stop) = (
             ClockCheck::default(),
             boot_offset(),
             Arc::new(AtomicBool::new(false)),
         );
         let (send, readings) = channel();
-        let first = reading();
+        let first = read_both();
         let seen = Arc::clone(&stop);
         let thread = Builder::new()
             .name("clocks".to_owned())
-            .spawn(move || read(&send, &seen));
+            .spawn(move || read(read_both, &send, &seen));
         let thread = Some(thread.context("starting the thread that reads the clocks")?);
         let mut this = Self {
             check,
@@ -65,6 +69,7 @@ impl Clocks {
             stop,
             thread,
             offset,
+            read_both,
         };
         this.check.anchor(first);
         Ok((this, first))
@@ -91,7 +96,7 @@ impl Clocks {
         // This waits for one reading at most.
         let _ = self.thread.take().map(JoinHandle::join);
         let mut anchors = self.next();
-        let last = reading();
+        let last = (self.read_both)();
         self.check.anchor(last);
         anchors.push(last);
         anchors
@@ -114,7 +119,7 @@ impl Clocks {
 }
 
 /// Reads until requested to stop, or until the receiver is gone.
-fn read(send: &Sender<Reading>, stop: &AtomicBool) {
+fn read(read_both: ReadBoth, send: &Sender<Reading>, stop: &AtomicBool) {
     let (mut pause, mut due) = (INITIAL_INTERVAL, Instant::now() + INITIAL_INTERVAL);
     loop {
         std::thread::sleep(CHECK.min(due.saturating_duration_since(Instant::now())));
@@ -125,9 +130,9 @@ fn read(send: &Sender<Reading>, stop: &AtomicBool) {
         let reading = if now >= due {
             pause = (2 * pause).min(ANCHOR_INTERVAL);
             due = now + pause;
-            Reading::Anchor(reading())
+            Reading::Anchor(read_both())
         } else {
-            Reading::Check(reading())
+            Reading::Check(read_both())
         };
         if send.send(reading).is_err() {
             return;
@@ -146,6 +151,16 @@ pub fn reading() -> Anchor {
         }
     });
     anchor(best.unwrap_or(tries[0]))
+}
+
+/// Reads the boot clock for a trace whose ticks are its nanoseconds.
+pub(crate) fn boot_reading() -> Anchor {
+    let now = boot_nanos();
+    Anchor {
+        ticks: Ticks(now),
+        nanos: BootNanos(now),
+        bracket: Ticks(0),
+    }
 }
 
 /// Returns the difference between the boot clock and the monotonic one: the time that the machine
@@ -171,7 +186,7 @@ mod tests {
     #[test]
     #[ignore = "deep truth: two clocks must be read within a millisecond of each other"]
     fn readings_come_by_themselves() {
-        let (mut clocks, _) = Clocks::start().unwrap();
+        let (mut clocks, _) = Clocks::start(reading).unwrap();
         let hit = || {
             let moment = Moment::now(monotonic_nanos);
             (moment.ticks, moment.nanos)

@@ -11,6 +11,7 @@ use scene::BootNanos;
 use trace_source::Pressure;
 
 use super::clocks::Clocks;
+use super::facts;
 use super::kernel::{KernelOutcome, KernelRecorder};
 use super::objects::ObjectRecorder;
 use super::recording::BATCH_TIMEOUT;
@@ -47,7 +48,9 @@ impl ShutdownResult {
             self.failed = end_rings(&mut rings, clocks, room, until, observer);
         }
         self.reached = rings.reached;
-        (self.marks, self.pressure) = rings.finish();
+        let seen;
+        (self.marks, self.pressure, seen) = rings.finish();
+        self.end.sockets = seen.map(facts::socket_totals);
         let Checkpoint {
             bytes,
             records,
@@ -108,7 +111,9 @@ fn end_rings(
     until: Option<BootNanos>,
     observer: &Observer,
 ) -> Option<anyhow::Error> {
-    rings.stop();
+    let stopped = rings.stop();
+    // What sockets showed is written a moment later, up to the end.
+    let until = until.filter(|_| rings.is_of_process());
     let begin = rings.writer.bytes();
     let write = || -> io::Result<()> {
         loop {
@@ -132,7 +137,7 @@ fn end_rings(
         }
         rings.flush()
     };
-    write().err().map(Into::into)
+    write().err().map(Into::into).or(stopped.err())
 }
 
 /// Waits until the disk has stored the files. That can take long for many bytes, and is progress: a

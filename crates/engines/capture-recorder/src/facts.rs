@@ -3,11 +3,13 @@
 use std::path::Path;
 
 use capture::{
-    FORMAT, LcoreThread, MAX_PARTS, Machine, Meta, NamedThread, Process, Thread, Timestamp,
+    FORMAT, LcoreThread, MAX_PARTS, Machine, Meta, NamedThread, Process, SocketSummary, Thread,
+    Timestamp,
 };
 use host::machine::{self, Scheduling};
 use host::{Pid, proc, system};
 use scene::{BootNanos, Tid};
+use socket_requests::Totals;
 use spdk_trace::Lcore;
 use sys::clock::{boot_nanos, real_nanos};
 use text::printable;
@@ -28,6 +30,24 @@ pub fn gather(pid: u32) -> Meta {
 pub fn own_threads() -> Vec<u32> {
     let own = proc::threads(Pid(std::process::id()));
     own.into_iter().map(|thread| thread.0).collect()
+}
+
+/// Returns the totals of a recording of sockets as a capture states them.
+pub(crate) fn socket_totals(totals: Totals) -> SocketSummary {
+    let Totals {
+        requests,
+        connections,
+        forgotten,
+        outgoing,
+        lost,
+    } = totals;
+    SocketSummary {
+        requests,
+        connections,
+        connections_forgotten: forgotten,
+        connections_outgoing: outgoing,
+        events_lost: lost,
+    }
 }
 
 /// Returns the current time.

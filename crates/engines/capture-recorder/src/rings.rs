@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use capture::{OwnerSnapshot, RingsWriter};
 use scene::{Anchor, BootNanos};
+use socket_requests::{SocketRequests, Totals};
 use spdk_trace::{Follower, Lcore, Tail};
 use sys::clock::boot_nanos;
 use text::printable::path as printable;
@@ -33,6 +34,8 @@ pub struct Rings {
     pub source: FileSource,
     /// Follower that puts its records in order.
     pub follower: Follower,
+    /// Source of the trace, if it is not the process itself.
+    sockets: Option<SocketRequests>,
 }
 
 impl Rings {
@@ -57,7 +60,31 @@ impl Rings {
             path,
             source,
             follower,
+            sockets: None,
         })
+    }
+
+    /// Starts to record the requests that a process gets at its sockets.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the kernel does not show them, or privileges are missing.
+    pub fn of_sockets(pid: u32) -> anyhow::Result<Self> {
+        let sockets = SocketRequests::start(pid)?;
+        let path = sockets.path().to_owned();
+        let source = FileSource::open(&path).context("reading the requests")?;
+        let follower = Follower::new(&source).context("reading the requests")?;
+        Ok(Self {
+            path,
+            source,
+            follower,
+            sockets: Some(sockets),
+        })
+    }
+
+    /// Returns true if the process itself writes the trace: each ring by a thread of its own.
+    pub fn is_of_process(&self) -> bool {
+        self.sockets.is_none()
     }
 
     /// Starts to follow it.
@@ -84,6 +111,8 @@ impl Rings {
             lost: 0,
             wrote: BTreeSet::new(),
             marks: Marks::default(),
+            sockets: self.sockets,
+            seen: None,
         })
     }
 }
@@ -111,6 +140,10 @@ pub(crate) struct RingRecorder {
     pub(crate) wrote: BTreeSet<Lcore>,
     /// States that have reached the file.
     marks: Marks,
+    /// Recording of sockets that writes the trace.
+    sockets: Option<SocketRequests>,
+    /// Its totals, once it has ended.
+    seen: Option<Totals>,
 }
 
 impl RingRecorder {
@@ -163,14 +196,26 @@ impl RingRecorder {
         Ok(())
     }
 
-    /// Makes the reader poll once more, and end.
-    pub(crate) fn stop(&self) {
-        self.reader.stop();
+    /// Returns true if the process itself writes the trace.
+    pub(crate) fn is_of_process(&self) -> bool {
+        self.sockets.is_none() && self.seen.is_none()
     }
 
-    /// Ends the reader; returns the states that have reached the file, and the reasons for lost
-    /// slots.
-    pub(crate) fn finish(self) -> (Marks, Pressure) {
-        (self.marks, self.reader.finish())
+    /// Makes the reader poll once more, and end. A recording of sockets is ended before.
+    ///
+    /// # Errors
+    ///
+    /// Fails if that recording has failed. The reader ends in any case.
+    pub(crate) fn stop(&mut self) -> anyhow::Result<()> {
+        let seen = self.sockets.take().map(SocketRequests::finish).transpose();
+        self.reader.stop();
+        self.seen = seen.context("recording sockets")?;
+        Ok(())
+    }
+
+    /// Ends the reader; returns the states that have reached the file, the reasons for lost slots,
+    /// and the totals of a recording of sockets.
+    pub(crate) fn finish(self) -> (Marks, Pressure, Option<Totals>) {
+        (self.marks, self.reader.finish(), self.seen)
     }
 }

@@ -1,6 +1,6 @@
 //! The result of a capture, in some lines on standard error.
 
-use capture::{CaptureSummary, Meta, clock, join};
+use capture::{CaptureSummary, Meta, SocketSummary, clock, join};
 use observer::Observer;
 use screen::{counted, size};
 use text::printable::path as printable;
@@ -27,7 +27,13 @@ pub(crate) fn report(
 ) {
     let Some(end) = &meta.end else { return };
     let mut parts = Vec::new();
-    if meta.captured.trace {
+    if let Some(seen) = &end.sockets {
+        parts.push(format!(
+            "{} on {}",
+            counted(seen.requests, "request"),
+            counted(seen.connections, "connection")
+        ));
+    } else if meta.captured.trace {
         parts.push(records(end.records, end.slots_lost));
     }
     if meta.captured.kernel {
@@ -50,7 +56,9 @@ pub(crate) fn report(
         size(end.bytes),
         printable(folder.path())
     ));
-    if let Some(clock) = clock(end) {
+    if let Some(seen) = &end.sockets {
+        report_sockets(seen, observer);
+    } else if let Some(clock) = clock(end) {
         observer.note(&format!(
             "trace and kernel timestamps agree {clock}; the order of closer events is unknown"
         ));
@@ -78,6 +86,34 @@ pub(crate) fn report(
         observer.note(
             "kernel events were lost because the ring buffer was full: --buffer makes it larger",
         );
+    }
+}
+
+/// Reports what is missing of the requests at sockets.
+fn report_sockets(seen: &SocketSummary, observer: &Observer) {
+    if seen.requests == 0 {
+        let outgoing = match seen.connections_outgoing {
+            0 => String::new(),
+            count => format!(", but it is a client on {}", counted(count, "connection")),
+        };
+        observer.note(&format!(
+            "the process received no request at TCP or Unix sockets{outgoing}: a request that \
+             another process receives is seen there"
+        ));
+    }
+    if seen.events_lost > 0 {
+        let events = counted(seen.events_lost, "event");
+        observer.note(&format!(
+            "{events} of sockets were lost because the ring buffer was full: requests are missing, \
+             or seem to end early"
+        ));
+    }
+    if seen.connections_forgotten > 0 {
+        let connections = counted(seen.connections_forgotten, "connection");
+        observer.note(&format!(
+            "{connections} gave way to others, since only 8191 are followed at a time: their last \
+             requests may be cut"
+        ));
     }
 }
 

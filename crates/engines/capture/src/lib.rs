@@ -40,7 +40,7 @@ pub use error::CaptureError;
 pub use events::{EVENT_BYTES, Events, EventsWriter, KernelEvents, NamedThread};
 pub use meta::{
     CaptureSummary, CapturedParts, ClockOff, FORMAT, FastestHits, JoinError, LcoreThread, MAX_META,
-    MAX_PARTS, Machine, Meta, Process, Thread, Timestamp, expected_records,
+    MAX_PARTS, Machine, Meta, Process, SOCKETS, SocketSummary, Thread, Timestamp, expected_records,
 };
 pub use past::{RingHistory, RingSlice};
 pub use reader::{Names, Reader, Source};

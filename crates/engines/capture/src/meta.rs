@@ -17,6 +17,8 @@ use stats::Histogram;
 
 /// Format of captures that this version writes.
 pub const FORMAT: u32 = 2;
+/// Name of the source of requests that were seen at the process's sockets.
+pub const SOCKETS: &str = "sockets";
 /// Size limit of the file, in bytes.
 pub const MAX_META: u64 = 1 << 23;
 /// Limit on the threads, rings and other parts of each list that a reader keeps, and a writer
@@ -38,6 +40,10 @@ pub struct Meta {
     pub machine: Machine,
     /// Process.
     pub process: Process,
+    /// Source of the requests in `trace.rings` if they are not those of the process's own trace:
+    /// [`SOCKETS`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requests: Option<String>,
     /// Captured parts.
     pub captured: CapturedParts,
     /// Reasons why the other parts are missing, by the part's name in [`CapturedParts`].
@@ -180,6 +186,9 @@ pub struct CaptureSummary {
     pub events_skipped: u64,
     /// Events that came too late for the order of time, and are placed after later ones.
     pub events_late: u64,
+    /// Totals of the requests seen at sockets, if these were the source.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sockets: Option<SocketSummary>,
     /// Lines of `objects.txt`.
     pub object_lines: u64,
     /// Size of all files except this one, in bytes.
@@ -193,6 +202,24 @@ pub struct CaptureSummary {
     /// Difference at the fastest hits only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub join_fastest: Option<FastestHits>,
+}
+
+/// Totals of the requests that were seen at sockets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SocketSummary {
+    /// Requests that began.
+    pub requests: u64,
+    /// Connections on which they came.
+    pub connections: u64,
+    /// Connections given up for others, since there were too many at a time: requests on these may
+    /// be seen in parts.
+    pub connections_forgotten: u64,
+    /// Connections that the process opened to other servers: nothing on these is a request of its
+    /// own.
+    pub connections_outgoing: u64,
+    /// Events of sockets that were lost: requests are missing, or seem to end early.
+    pub events_lost: u64,
 }
 
 /// Error of the clock at readings of both clocks between its anchors that are no part of it:

@@ -6,6 +6,7 @@ mod excluded;
 pub mod field;
 mod reused;
 pub mod select;
+pub mod sockets;
 mod states;
 mod tracker;
 mod unknown;

@@ -13,6 +13,8 @@
 
 use spdk_trace::{Tpoint, TpointSet};
 
+use crate::sockets;
+
 /// End of a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ending {
@@ -26,8 +28,20 @@ pub enum Ending {
 
 /// Stages that the state machine of a transport leaves in the call in which it entered them: the
 /// prefix of the names, and the two states.
-const OWN_WORK: [(&str, &[(&str, &str)]); 2] =
-    [("TCP_REQ_", &TCP_OWN_WORK), ("RDMA_REQ_", &RDMA_OWN_WORK)];
+const OWN_WORK: [(&str, &[(&str, &str)]); 3] = [
+    ("TCP_REQ_", &TCP_OWN_WORK),
+    ("RDMA_REQ_", &RDMA_OWN_WORK),
+    ("", &SOCKET_OWN_WORK),
+];
+
+/// Own-work stages of requests at sockets: the thread receives, works, and sends. While data is
+/// queued, the thread that will receive it may work for others, which is its own work, too.
+const SOCKET_OWN_WORK: [(&str, &str); 4] = [
+    (sockets::QUEUED, sockets::RECEIVED),
+    (sockets::RECEIVED, sockets::REPLIED),
+    (sockets::NEW, sockets::REPLIED),
+    (sockets::REPLIED, sockets::REPLIED),
+];
 
 /// Own-work stages of TCP (`nvmf_tcp_req_process`, lib/nvmf/tcp.c). `nvmf_tcp_send_r2t_pdu` sets
 /// the state for the R2T, and `request_transfer_out` the one for the transfer to the host.
@@ -126,8 +140,14 @@ const HOST_REQUESTS: [&str; 3] = ["TCP_REQ_", "RDMA_REQ_", "FC_"];
 /// Tracepoints after which an object may be done, or may have further records: a PDU that is no
 /// SCSI command is freed after execution (`iscsi_read_pdu`), the task of another transport than
 /// iSCSI has no record of its own (`scsi_lun_complete_task`), and a Fibre Channel adapter can
-/// respond by itself after the last data of a read.
-const PERHAPS_LAST: [&str; 3] = ["ISCSI_TASK_EXECUTED", "SCSI_TASK_DONE", "FC_READ_XFER_DATA"];
+/// respond by itself after the last data of a read. Whether a send was the last one of a reply shows
+/// only with the next request.
+const PERHAPS_LAST: [&str; 4] = [
+    "ISCSI_TASK_EXECUTED",
+    "SCSI_TASK_DONE",
+    "FC_READ_XFER_DATA",
+    sockets::REPLIED,
+];
 
 impl Ending {
     /// Returns the end of the stage between two tracepoints.

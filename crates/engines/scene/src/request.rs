@@ -19,6 +19,8 @@ pub struct Mark {
     pub at: BootNanos,
     /// Lcore that wrote it.
     pub lcore: Lcore,
+    /// Thread that wrote it, if it is known.
+    pub tid: Option<Tid>,
 }
 
 /// A request: an object of the trace from its first record to its last.

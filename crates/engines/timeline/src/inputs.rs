@@ -10,7 +10,7 @@ use live_objects::{ObjectSources, annotate_quietly, know_owners, with_owners};
 use objects::{Annotator, ObjectSpec, built_in};
 use observer::{Observer, Progress};
 use records::{Context, Field};
-use requests::{Queues, field};
+use requests::{Queues, field, sockets};
 use scene::{Consumer, KernelEvent, Setting};
 use spdk_trace::{TickRate, Trace};
 use trace_source::{Place, beside, captures};
@@ -235,13 +235,16 @@ fn recording(dir: &Path) -> anyhow::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Returns the fields to group by. By default that is the subsystem, if the trace knows subsystems.
+/// Returns the fields to group by. By default that is the operation of requests at sockets, or the
+/// subsystem, if the trace knows subsystems.
 fn fields_to_group_by(by: &[String], source: &Source, has_objects: bool) -> Vec<String> {
     let knows = source
         .trace
         .as_ref()
         .is_some_and(|trace| has_objects || trace.has_owners());
-    if by.is_empty() && knows {
+    if by.is_empty() && sockets::are_in(source.tpoints()) {
+        vec![sockets::OPERATION_FIELD.to_owned()]
+    } else if by.is_empty() && knows {
         vec![SUBSYSTEM.to_owned()]
     } else {
         by.to_vec()

@@ -6,6 +6,7 @@ use anyhow::Context as _;
 use capture::{CaptureError, Names, Reader};
 use observer::Observer;
 use ordering::Order as _;
+use requests::sockets;
 use scene::{BootNanos, KernelEvent, Tid};
 use spdk_trace::{TickRate, Trace};
 use text::printable::{self, path as printable};
@@ -84,7 +85,10 @@ pub(crate) fn captured(reader: Reader) -> anyhow::Result<Source> {
     let is_joined =
         no_events.is_none() && (matches!(ticker, Ticker::Measured(_)) || trace.is_none());
     let lcores = reader.lcore_threads();
-    if is_joined && trace.is_some() && lcores.is_empty() {
+    let states_threads = trace
+        .as_ref()
+        .is_some_and(|trace| sockets::are_in(trace.tpoints().all()));
+    if is_joined && trace.is_some() && lcores.is_empty() && !states_threads {
         let unknown = "the capture does not show which thread writes which ring, so the causes of \
                        delays are unknown";
         notes.push(unknown.to_owned());

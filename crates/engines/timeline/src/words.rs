@@ -1,6 +1,7 @@
 //! Activities of threads, in words.
 
 use ordering::Order as _;
+use requests::sockets::OPERATION_FIELD;
 use scene::{Activity, ActivitySum, BootNanos, Cpu, Interrupt, Tid};
 use screen::{shorten, time};
 
@@ -228,6 +229,10 @@ pub fn requests(by: &[String], values: &[Option<Box<str>>], first: &str) -> Stri
         ([field], [None]) if is_subsystem(field) => {
             format!("requests without a subsystem ({kind})")
         }
+        ([field], [Some(operation)]) if field == OPERATION_FIELD && !operation.is_empty() => {
+            format!("{} ({kind})", shorten(operation, NAME))
+        }
+        ([field], [_]) if field == OPERATION_FIELD => kind.to_owned(),
         _ => format!("{kind} of {}", group(by, values)),
     }
 }

@@ -63,6 +63,7 @@ impl WatchedTrace {
             source,
             follower,
             path,
+            ..
         } = rings;
         let failing = || format!("reading {}", printable::path(&path));
         let mut tail = follower.tail();

@@ -9,6 +9,12 @@ use text::printable;
 use crate::annotation::ReadBack;
 use crate::field::Context;
 
+/// Letter of the owners that are connections by themselves, so that their descriptions name them: in
+/// the traces that dptrace writes of other programs' requests. SPDK has no such owners.
+pub const CONNECTION_LETTER: char = 'C';
+/// Name of the spec of connections.
+const CONNECTION: &str = "qpair";
+
 /// Ways to name the objects of a spec, from the best data in a trace to the least.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
@@ -40,6 +46,9 @@ impl Identity {
         let known = context
             .annotator
             .and_then(|annotator| Some((annotator, annotator.find(record, &self.spec)?)));
+        if self.spec == CONNECTION && record.tpoint.owner_prefix == Some(CONNECTION_LETTER) {
+            return record.owner.map(|owner| printable::text(owner.as_bytes()));
+        }
         if let Some(description) = record.owner.filter(|owner| self.describes(owner)) {
             return Some(self.completed(description, known));
         }

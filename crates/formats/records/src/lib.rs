@@ -18,4 +18,4 @@ pub use filter::{Condition, Filter, Objects, OwnerFilter, Test};
 pub use format::json_text;
 pub use format::ndjson::arg_object;
 pub use format::{Form, Format, Head, View, writer};
-pub use identity::Identity;
+pub use identity::{CONNECTION_LETTER, Identity};

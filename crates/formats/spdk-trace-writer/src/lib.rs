@@ -35,7 +35,7 @@ mod tpoint;
 mod trace_file;
 
 pub use builder::{LcoreBuilder, Step, TraceBuilder};
-pub use era::{Era, EraSpec, HeaderFields, HistoryFields};
+pub use era::{Era, EraSpec, HeaderFields, HistoryFields, SLOT_SIZE};
 pub use image::{Image, SlotRange};
 pub use layout::{Layout, Section};
 pub use live::LiveTrace;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use capture_recorder::{Folder, Kernel, Limits, Objects, Parts, Rings, check_room};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use console::messages::note;
 use console::output::{self, Output};
 use console::terminal;
@@ -38,6 +38,14 @@ pub(crate) struct CaptureArgs {
 
     #[command(flatten)]
     specs: SpecArgs,
+
+    /// Take requests from this source instead of the process's SPDK trace
+    ///
+    /// sockets: requests of any server that gets them at TCP or Unix sockets. A request begins when
+    /// data arrives on a connection after the last reply, and ends with the last send before the
+    /// next data arrives.
+    #[arg(long, value_name = "SOURCE", conflicts_with = "slow")]
+    requests: Option<RequestSource>,
 
     /// Stop after this time: 5 or 5s (seconds), 500ms, 1m30s
     #[arg(long = "for", value_name = "DURATION", value_parser = ::text::duration::parse)]
@@ -81,6 +89,13 @@ pub(crate) struct CaptureArgs {
     /// captures are removed to stay below this size, by default 1G.
     #[arg(long, value_name = "BYTES", value_parser = bytes, help_heading = "Output")]
     max_bytes: Option<u64>,
+}
+
+/// Source of requests besides an SPDK trace.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum RequestSource {
+    /// Sockets of any server.
+    Sockets,
 }
 
 const USAGE: &str = "dptrace capture [OPTIONS] [-p] <PID|NAME>";
@@ -160,10 +175,19 @@ pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
     // Must precede the start of any thread: threads inherit the affinity.
     let place = cpus::keep_off(std::iter::once(pid), &observer);
     let mut missing = MissingParts::default();
-    let rings = missing.unless("trace", Rings::open(pid));
+    let rings = match args.requests {
+        Some(RequestSource::Sockets) => Some(Rings::of_sockets(pid)?),
+        None => missing.unless("trace", Rings::open(pid)),
+    };
     check_room_for(rings.as_ref(), args)?;
     // Reading debug information takes time: nothing else is running yet.
-    let objects = Objects::start(pid, &specs, !args.no_probes, RING_BYTES, &observer);
+    let objects = match args.requests {
+        Some(_) => None,
+        None => {
+            let objects = Objects::start(pid, &specs, !args.no_probes, RING_BYTES, &observer);
+            missing.unless("objects", objects)
+        }
+    };
     let kernel = if args.no_kernel {
         Err(anyhow::anyhow!("--no-kernel was given"))
     } else {
@@ -173,7 +197,6 @@ pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
     if rings.is_none() && kernel.is_none() {
         return Err(missing.into_error());
     }
-    let objects = missing.unless("objects", objects);
     missing.report(Vec::new());
     facts.missing = missing.reasons();
     facts.begin = capture_recorder::facts::now();

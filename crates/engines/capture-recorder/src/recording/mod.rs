@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
 use std::time::{Duration, Instant};
 
-use capture::{CaptureSummary, CapturedParts, Meta};
+use capture::{CaptureSummary, CapturedParts, Meta, SOCKETS};
 use host::Watch;
 use observer::Observer;
 use spdk_trace::Lcore;
@@ -147,8 +147,12 @@ fn describe(parts: &Parts, meta: &mut Meta) {
         objects: parts.objects.is_some(),
     };
     if let Some(rings) = &parts.rings {
-        meta.process.trace_file = Some(facts::path(&rings.path));
-        meta.lcores = facts::lcore_threads(rings.follower.lcores(), &meta.process.threads);
+        if rings.is_of_process() {
+            meta.process.trace_file = Some(facts::path(&rings.path));
+            meta.lcores = facts::lcore_threads(rings.follower.lcores(), &meta.process.threads);
+        } else {
+            meta.requests = Some(SOCKETS.to_owned());
+        }
     }
 }
 
@@ -163,7 +167,8 @@ struct Lcores {
 
 impl Lcores {
     fn from_parts(parts: &Parts, pid: u32) -> Self {
-        let rings = parts.rings.iter().flat_map(|rings| rings.follower.lcores());
+        let own = parts.rings.iter().filter(|rings| rings.is_of_process());
+        let rings = own.flat_map(|rings| rings.follower.lcores());
         let rings = rings
             .map(|(lcore, name)| (lcore, name.to_owned()))
             .collect();

@@ -1,6 +1,6 @@
 //! Sources of a capture while it goes on, each with its stream.
 
-use crate::clocks::Clocks;
+use crate::clocks::{self, Clocks};
 use crate::ending::{ShutdownResult, sync};
 use crate::folder::Folder;
 use crate::kernel::KernelRecorder;
@@ -56,12 +56,17 @@ impl ActiveParts {
             .kernel
             .map(|kernel| kernel.follow(open(1, KERNEL)?, pid))
             .transpose()?;
-        let mut clocks = None;
+        let mut started_clocks = None;
         let rings = parts.rings.map(|rings| {
+            let read_both = if rings.is_of_process() {
+                clocks::reading
+            } else {
+                clocks::boot_reading
+            };
             let mut rings = rings.follow(open(0, RINGS)?, has_room)?;
-            let (started, first) = Clocks::start()?;
+            let (started, first) = Clocks::start(read_both)?;
             rings.anchor(first)?;
-            clocks = Some(started);
+            started_clocks = Some(started);
             anyhow::Ok(rings)
         });
         let rings = rings.transpose()?;
@@ -74,7 +79,7 @@ impl ActiveParts {
             rings,
             kernel,
             objects,
-            clocks,
+            clocks: started_clocks,
             observer: observer.clone(),
             progress: Some(Progress::new(observer)),
             until: None,

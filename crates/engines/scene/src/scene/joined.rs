@@ -21,7 +21,13 @@ impl JoinContext<'_> {
         // In rings merged by a clock with corrections, times may fall by a hair.
         let (begin, end) = (before.at, before.at.max(mark.at));
         let ends = self.setting.usual.ends(kind, ending);
-        let tid = self.setting.lcores.get(&mark.lcore).copied();
+        // What one thread handed over to another is the own work of neither.
+        let is_handed_over = ending == Ending::OwnWork
+            && before
+                .tid
+                .zip(mark.tid)
+                .is_some_and(|(one, other)| one != other);
+        let tid = mark.tid.filter(|_| !is_handed_over);
         let intervals = tid.map_or(&[][..], |tid| self.activities.until(tid, end));
         let reckoning = if intervals.is_empty() {
             StageLosses {

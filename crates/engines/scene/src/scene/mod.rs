@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use records::Context;
-use requests::{AtEnd, Ending, ObjectTracker, Outcome, Queues, TrackedObject};
+use requests::{AtEnd, Ending, ObjectTracker, Outcome, Queues, TrackedObject, sockets};
 use spdk_trace::{ArgValue, Lcore, ObjectName, Record, Tpoint};
 
 use crate::activity::Activities;
@@ -168,6 +168,9 @@ impl<K: Default + Clone> Scene<K> {
                 ticks: record.tsc,
                 at,
                 lcore: record.lcore,
+                tid: sockets::thread(record)
+                    .map(Tid)
+                    .or_else(|| self.setting.lcores.get(&record.lcore).copied()),
             };
             if let Some(before) = open.records.last().copied() {
                 let kind = (before.tpoint, mark.tpoint);

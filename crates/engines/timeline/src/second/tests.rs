@@ -66,6 +66,7 @@ fn request(begin: u64, length: u64, taken: Option<(Activity, u64)>) -> Request<R
         ticks: Ticks(at),
         at: BootNanos(at),
         lcore: Lcore(1),
+        tid: None,
     };
     let shares = taken.map(|(activity, took)| Share {
         activity,

@@ -55,6 +55,7 @@ fn request(name: &str, related: Option<&str>, records: &[(u16, u64)]) -> Request
         ticks: Ticks(at),
         at: BootNanos(at),
         lcore: Lcore(1),
+        tid: None,
     };
     let records: Vec<Mark> = records.iter().map(mark).collect();
     let stage = |pair: &[Mark]| StageOfRequest {
