@@ -149,3 +149,6 @@ fn arrived(setting: &Setting) -> Result<Code, AsmError> {
         send(asm, setting);
     })
 }
+
+#[cfg(test)]
+mod tests;

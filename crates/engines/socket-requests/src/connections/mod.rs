@@ -371,3 +371,6 @@ impl Ends {
         format!("{peer} -> :{}", self.own_port)
     }
 }
+
+#[cfg(test)]
+mod tests;
