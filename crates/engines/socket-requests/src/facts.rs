@@ -22,6 +22,8 @@ pub(crate) struct SockFacts {
     /// `SOCK_STREAM` and so on. A number of its own since Linux 5.6.
     pub(crate) kind: Member<u16>,
     pub(crate) family: Member<u16>,
+    /// `TCP_ESTABLISHED` and so on.
+    pub(crate) state: Member<u8>,
     pub(crate) peer4: Member<[u8; 4]>,
     pub(crate) own4: Member<[u8; 4]>,
     pub(crate) peer_port: Member<[u8; 2]>,
@@ -64,6 +66,7 @@ impl SockFacts {
         Ok(Self {
             kind: member(types, "sock", "sk_type")?,
             family: member(types, "sock", "__sk_common.skc_family")?,
+            state: member(types, "sock", "__sk_common.skc_state")?,
             peer4: member(types, "sock", "__sk_common.skc_daddr")?,
             own4: member(types, "sock", "__sk_common.skc_rcv_saddr")?,
             peer_port: member(types, "sock", "__sk_common.skc_dport")?,

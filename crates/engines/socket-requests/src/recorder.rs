@@ -1,5 +1,6 @@
 //! A running recording: a thread turns the events of sockets into the records of a trace in memory.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +15,7 @@ use sched_programs::{NamedMap, Processes, SchedError, hooks};
 use crate::SocketError;
 use crate::connections::{Connections, Totals};
 use crate::facts::SocketFacts;
-use crate::layout::Event;
+use crate::layout::{Event, MAX_PORTS, PORTS};
 use crate::listening::ListeningPorts;
 use crate::programs;
 use crate::trace::{RequestRecord, RequestTrace};
@@ -53,7 +54,8 @@ impl SocketRequests {
             session,
             order: Reorder::new(),
             connections: Connections::new(),
-            listening: ListeningPorts::of(Pid(pid)),
+            listening: ListeningPorts::of(vec![Pid(pid)]),
+            ports: BTreeSet::new(),
             trace,
         };
         let seen = Arc::clone(&stop);
@@ -105,12 +107,15 @@ struct Writer {
     order: Reorder<Event>,
     connections: Connections,
     listening: ListeningPorts,
+    /// Ports that the programs know.
+    ports: BTreeSet<u16>,
     trace: RequestTrace,
 }
 
 impl Writer {
     fn run(mut self, reader: RingReader<Read>, stop: &AtomicBool) -> Result<Totals, SocketError> {
         while !stop.load(Ordering::Acquire) {
+            self.enter_ports()?;
             match reader.deliver(POLL_INTERVAL) {
                 Delivery::Events(batch) => self.take(batch)?,
                 Delivery::Idle(until) => self.order.reach(until),
@@ -135,6 +140,22 @@ impl Writer {
             lost: lost.iter().sum(),
             ..self.connections.totals
         })
+    }
+
+    /// Tells the programs on which ports the processes listen.
+    fn enter_ports(&mut self) -> Result<(), SocketError> {
+        self.listening.refresh();
+        let known = NamedMap::find(&self.session, PORTS)?;
+        for gone in self.ports.difference(self.listening.own()) {
+            known.delete(&u32::from(*gone))?;
+        }
+        let own = self.listening.own().iter().take(MAX_PORTS as usize);
+        let own: BTreeSet<u16> = own.copied().collect();
+        for new in own.difference(&self.ports) {
+            known.put(u32::from(*new), &1_u32)?;
+        }
+        self.ports = own;
+        Ok(())
     }
 
     fn take(&mut self, batch: Vec<Read>) -> Result<(), SocketError> {

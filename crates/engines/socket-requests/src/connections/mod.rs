@@ -29,7 +29,7 @@ pub(crate) struct NewConnection {
 /// Totals of a recording.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Totals {
-    /// Requests that began.
+    /// Requests that were received.
     pub requests: u64,
     /// Connections of which requests were seen.
     pub connections: u64,
@@ -128,7 +128,7 @@ impl Connections {
         event: &Event,
         is_server: impl FnOnce(u16) -> bool,
     ) -> Option<NewConnection> {
-        let new = if event.kind == kind::RECEIVED && !self.known.contains_key(&event.cookie) {
+        let new = if event.ends.family != 0 && !self.known.contains_key(&event.cookie) {
             self.learn(event, is_server)
         } else {
             None
@@ -152,7 +152,6 @@ impl Connections {
                 records.extend(phase.finish());
                 records.push(record(RecordKind::Queued));
                 *phase = Phase::Queued;
-                self.totals.requests += 1;
             }
             (kind::RECEIVED, Phase::Received) => {}
             (kind::RECEIVED, phase) => {
@@ -161,9 +160,9 @@ impl Connections {
                 let kind = if is_queued {
                     RecordKind::Received
                 } else {
-                    self.totals.requests += 1;
                     RecordKind::New
                 };
+                self.totals.requests += 1;
                 records.push(RequestRecord {
                     operation: operation::name(event.text()),
                     ..record(kind)

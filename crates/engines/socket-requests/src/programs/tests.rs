@@ -34,6 +34,7 @@ fn facts() -> SocketFacts {
         sock: SockFacts {
             kind: Member::new(532),
             family: Member::new(16),
+            state: Member::new(18),
             peer4: Member::new(0),
             own4: Member::new(4),
             peer_port: Member::new(12),
