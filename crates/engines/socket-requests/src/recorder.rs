@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{Builder, JoinHandle};
 
 use bpf_program::event::{RING, UNSENT};
@@ -13,7 +13,7 @@ use host::Pid;
 use sched_programs::{NamedMap, Processes, SchedError, hooks};
 
 use crate::SocketError;
-use crate::connections::{Connections, Totals};
+use crate::connections::{self, Connections, Totals};
 use crate::facts::SocketFacts;
 use crate::layout::{Event, MAX_PORTS, PORTS};
 use crate::listening::ListeningPorts;
@@ -27,6 +27,7 @@ const RING_BYTES: u32 = 8 << 20;
 pub struct SocketRequests {
     path: PathBuf,
     stop: Arc<AtomicBool>,
+    complete: Arc<AtomicU64>,
     thread: Option<JoinHandle<Result<Totals, SocketError>>>,
 }
 
@@ -50,6 +51,7 @@ impl SocketRequests {
         hooks::attach(&mut session, &module, module.programs.len()).map_err(SchedError::from)?;
         let trace = RequestTrace::create().map_err(SocketError::Memory)?;
         let (path, stop) = (trace.path(), Arc::new(AtomicBool::new(false)));
+        let complete = Arc::new(AtomicU64::new(0));
         let writer = Writer {
             session,
             order: Reorder::new(),
@@ -57,6 +59,7 @@ impl SocketRequests {
             listening: ListeningPorts::of(vec![Pid(pid)]),
             ports: BTreeSet::new(),
             trace,
+            complete: Arc::clone(&complete),
         };
         let seen = Arc::clone(&stop);
         let thread = Builder::new()
@@ -66,6 +69,7 @@ impl SocketRequests {
         Ok(Self {
             path,
             stop,
+            complete,
             thread: Some(thread),
         })
     }
@@ -74,6 +78,13 @@ impl SocketRequests {
     /// open.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Returns the time of the boot clock up to which all requests are in the trace, in nanoseconds:
+    /// some 100 ms ago, since events of several CPUs are put in order, and the last send of a reply
+    /// shows later.
+    pub fn complete(&self) -> u64 {
+        self.complete.load(Ordering::Acquire)
     }
 
     /// Ends the recording: all requests seen until now are in the trace after that.
@@ -110,6 +121,8 @@ struct Writer {
     /// Ports that the programs know.
     ports: BTreeSet<u16>,
     trace: RequestTrace,
+    /// Time up to which the trace has all records.
+    complete: Arc<AtomicU64>,
 }
 
 impl Writer {
@@ -123,8 +136,11 @@ impl Writer {
             while let Some(event) = self.order.pop() {
                 self.event(&event)?;
             }
-            let records = self.connections.until(self.order.complete());
+            let until = self.order.complete();
+            let records = self.connections.until(until);
             self.write(&records)?;
+            let complete = until.saturating_sub(connections::HOLD);
+            self.complete.store(complete, Ordering::Release);
         }
         self.session.detach();
         let mut rest = Vec::new();

@@ -22,7 +22,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use capture_recorder::{Kernel, Objects, Rings, SMALL_RING, facts, hand_over_folder, process_name};
+use capture_recorder::{
+    Kernel, Objects, RequestSource, Rings, SMALL_RING, facts, hand_over_folder, process_name,
+};
 use errors::usage;
 use host::Watch;
 use objects::ObjectSpec;
@@ -60,6 +62,8 @@ const UNKNOWN_CAPTURE_INTERVAL: Duration = Duration::from_mins(1);
 pub struct Options {
     /// Process to watch.
     pub pid: u32,
+    /// Source of its requests.
+    pub requests: RequestSource,
     /// Kinds of its objects.
     pub specs: Vec<ObjectSpec>,
     /// Patterns of the tracepoints that create the requests to watch; all, if there is none.
@@ -102,16 +106,16 @@ pub fn watch(
     sys::allocator::keep_little();
     // Before any thread is started, since threads inherit it.
     let place = cpus::keep_off(std::iter::once(pid), observer);
-    let rings = Rings::open(pid).context("there is nothing to watch: no trace of SPDK")?;
+    let rings = Rings::of(options.requests, pid)?;
     let tpoints = rings.follower.tpoints().all().to_vec();
     let wanted = wanted(&options.tpoints, &tpoints)?;
     let (dir, shelf, created) = open_store(options)?;
     let mut meta = facts::gather(pid);
     let (objects, kernel) = start_recorders(options, &mut meta, observer);
-    meta.process.trace_file = Some(facts::path(&rings.path));
-    meta.lcores = facts::lcore_threads(rings.follower.lcores(), &meta.process.threads);
-    let lcores = rings.follower.lcores();
-    let lcores = lcores.map(|(lcore, name)| (lcore, name.to_owned()));
+    rings.describe(&mut meta);
+    let lcores = rings
+        .of_threads()
+        .map(|(lcore, name)| (lcore, name.to_owned()));
     let lcores = lcores.collect();
     let known = ObjectNamer::new(objects, specs.clone(), rings.follower.tpoints(), observer);
     let setting = options.setting();
@@ -199,10 +203,12 @@ fn start_recorders(
 ) -> (Option<Objects>, Option<Kernel>) {
     let Options { pid, specs, .. } = options;
     // Reading debug information takes its time: nothing else goes on meanwhile.
-    let objects = Objects::start(*pid, specs, options.has_probes, SMALL_RING, observer);
-    let objects = objects
-        .inspect_err(|error| missing(meta, "objects", error, observer))
-        .ok();
+    let objects = (options.requests == RequestSource::Trace).then(|| {
+        Objects::start(*pid, specs, options.has_probes, SMALL_RING, observer)
+            .inspect_err(|error| missing(meta, "objects", error, observer))
+            .ok()
+    });
+    let objects = objects.flatten();
     let kernel = match options.kernel_ring {
         None => Err(anyhow::anyhow!("--no-kernel was given")),
         Some(bytes) => Kernel::start(*pid, bytes),

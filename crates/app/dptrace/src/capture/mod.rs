@@ -7,8 +7,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use capture_recorder::{Folder, Kernel, Limits, Objects, Parts, Rings, check_room};
-use clap::{Args, ValueEnum};
+use capture_recorder::{Folder, Kernel, Limits, Objects, Parts, RequestSource, Rings, check_room};
+use clap::Args;
 use console::messages::note;
 use console::output::{self, Output};
 use console::terminal;
@@ -23,6 +23,7 @@ use timeline::inputs::Inputs;
 use trace_source::cpus;
 
 use crate::args::process::ProcessArgs;
+use crate::args::requests::RequestArgs;
 use crate::args::specs::SpecArgs;
 use crate::args::{bytes, check_buffer};
 
@@ -37,15 +38,10 @@ pub(crate) struct CaptureArgs {
     process: ProcessArgs,
 
     #[command(flatten)]
-    specs: SpecArgs,
+    requests: RequestArgs,
 
-    /// Take requests from this source instead of the process's SPDK trace
-    ///
-    /// sockets: requests of any server that gets them at TCP or Unix sockets. A request begins when
-    /// data arrives on a connection after the last reply, and ends with the last send before the
-    /// next data arrives.
-    #[arg(long, value_name = "SOURCE", conflicts_with = "slow")]
-    requests: Option<RequestSource>,
+    #[command(flatten)]
+    specs: SpecArgs,
 
     /// Stop after this time: 5 or 5s (seconds), 500ms, 1m30s
     #[arg(long = "for", value_name = "DURATION", value_parser = ::text::duration::parse)]
@@ -89,13 +85,6 @@ pub(crate) struct CaptureArgs {
     /// captures are removed to stay below this size, by default 1G.
     #[arg(long, value_name = "BYTES", value_parser = bytes, help_heading = "Output")]
     max_bytes: Option<u64>,
-}
-
-/// Source of requests besides an SPDK trace.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum RequestSource {
-    /// Sockets of any server.
-    Sockets,
 }
 
 const USAGE: &str = "dptrace capture [OPTIONS] [-p] <PID|NAME>";
@@ -175,15 +164,16 @@ pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
     // Must precede the start of any thread: threads inherit the affinity.
     let place = cpus::keep_off(std::iter::once(pid), &observer);
     let mut missing = MissingParts::default();
-    let rings = match args.requests {
-        Some(RequestSource::Sockets) => Some(Rings::of_sockets(pid)?),
-        None => missing.unless("trace", Rings::open(pid)),
+    let requests = args.requests.source();
+    let rings = match requests {
+        RequestSource::Trace => missing.unless("trace", Rings::of(requests, pid)),
+        RequestSource::Sockets => Some(Rings::of(requests, pid)?),
     };
     check_room_for(rings.as_ref(), args)?;
     // Reading debug information takes time: nothing else is running yet.
-    let objects = match args.requests {
-        Some(_) => None,
-        None => {
+    let objects = match requests {
+        RequestSource::Sockets => None,
+        RequestSource::Trace => {
             let objects = Objects::start(pid, &specs, !args.no_probes, RING_BYTES, &observer);
             missing.unless("objects", objects)
         }

@@ -100,6 +100,7 @@ fn options(args: &CaptureArgs, pid: u32, slow: Duration, buffer: u32) -> anyhow:
     let black_box = &args.slow;
     Ok(Options {
         pid,
+        requests: args.requests.source(),
         specs: args.specs.resolve()?,
         tpoints: black_box.tpoint.clone(),
         folder: args.output.clone(),

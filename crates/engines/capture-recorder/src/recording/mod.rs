@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
 use std::time::{Duration, Instant};
 
-use capture::{CaptureSummary, CapturedParts, Meta, SOCKETS};
+use capture::{CaptureSummary, CapturedParts, Meta};
 use host::Watch;
 use observer::Observer;
 use spdk_trace::Lcore;
@@ -147,12 +147,7 @@ fn describe(parts: &Parts, meta: &mut Meta) {
         objects: parts.objects.is_some(),
     };
     if let Some(rings) = &parts.rings {
-        if rings.is_of_process() {
-            meta.process.trace_file = Some(facts::path(&rings.path));
-            meta.lcores = facts::lcore_threads(rings.follower.lcores(), &meta.process.threads);
-        } else {
-            meta.requests = Some(SOCKETS.to_owned());
-        }
+        rings.describe(meta);
     }
 }
 
@@ -167,8 +162,7 @@ struct Lcores {
 
 impl Lcores {
     fn from_parts(parts: &Parts, pid: u32) -> Self {
-        let own = parts.rings.iter().filter(|rings| rings.is_of_process());
-        let rings = own.flat_map(|rings| rings.follower.lcores());
+        let rings = parts.rings.iter().flat_map(Rings::of_threads);
         let rings = rings
             .map(|(lcore, name)| (lcore, name.to_owned()))
             .collect();

@@ -13,7 +13,7 @@ use crate::trace::{CONNECTIONS, RecordKind, RequestRecord};
 const REPLY_GRAIN: u64 = 10_000_000;
 /// Nanoseconds for which records wait for earlier ones: the last send of a reply is known to be the
 /// last only later.
-const HOLD: u64 = 2 * REPLY_GRAIN;
+pub(crate) const HOLD: u64 = 2 * REPLY_GRAIN;
 
 /// A connection of the server's that begins to be recorded.
 #[derive(Clone, PartialEq, Eq, Debug)]
