@@ -22,7 +22,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use capture_recorder::{Kernel, Objects, Rings, SMALL_RING, facts, hand_over_folder, process_name};
+use capture_recorder::{
+    Kernel, Objects, ProcessSet, Rings, SMALL_RING, facts, hand_over_folder, process_name,
+};
 use errors::usage;
 use host::Watch;
 use objects::ObjectSpec;
@@ -138,7 +140,7 @@ pub fn watch(
             observer: observer.clone(),
             experience: Experience::default(),
         })?,
-        kernel: kernel.map(|kernel| KernelHistory::new(kernel, pid)),
+        kernel: kernel.map(KernelHistory::new).transpose()?,
         held: None,
         tpoints: tpoints
             .into_iter()
@@ -205,7 +207,7 @@ fn start_recorders(
         .ok();
     let kernel = match options.kernel_ring {
         None => Err(anyhow::anyhow!("--no-kernel was given")),
-        Some(bytes) => Kernel::start(*pid, bytes),
+        Some(bytes) => Kernel::start(&ProcessSet::one(*pid), bytes),
     };
     let kernel = kernel
         .inspect_err(|error| missing(meta, "kernel", error, observer))

@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use capture_recorder::{Folder, Kernel, Limits, Objects, Parts, Rings, check_room};
+use capture_recorder::{Folder, Kernel, Limits, Objects, Parts, ProcessSet, Rings, check_room};
 use clap::Args;
 use console::messages::note;
 use console::output::{self, Output};
@@ -167,7 +167,7 @@ pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
     let kernel = if args.no_kernel {
         Err(anyhow::anyhow!("--no-kernel was given"))
     } else {
-        Kernel::start(pid, buffer << 20)
+        Kernel::start(&ProcessSet::one(pid), buffer << 20)
     };
     let kernel = missing.unless("kernel", kernel);
     if rings.is_none() && kernel.is_none() {

@@ -4,12 +4,12 @@
 use bpf_insn::Code;
 use bpf_interp::check_counts;
 use bpf_program::Member;
-use sched_programs::{Facts, TaskFacts};
+use sched_programs::{Processes, TaskFacts, Tracepoints};
 
-use super::{module, tracepoints};
+use super::{Setting, module, tracepoints};
 
-fn facts(passes_state: bool) -> Facts {
-    let task = TaskFacts {
+fn task(passes_state: bool) -> TaskFacts {
+    TaskFacts {
         tgid: Member::new(2000),
         pid: Member::new(1996),
         comm: Member::new(2400),
@@ -25,25 +25,32 @@ fn facts(passes_state: bool) -> Facts {
         state: Member::new(24),
         passes_state,
         work_function: Member::new(24),
-    };
-    Facts {
-        task,
-        tracepoints: tracepoints().map(|name| (name.to_owned(), 1)).collect(),
     }
 }
 
 /// Returns all programs, each with its setting and name.
 fn programs() -> impl Iterator<Item = (&'static str, String, Code)> {
-    [("plain", true), ("old", false)]
-        .into_iter()
-        .flat_map(|(setting, passes_state)| {
-            let programs = module(&facts(passes_state), 77, 1 << 20, 8)
-                .unwrap()
-                .programs;
-            programs
-                .into_iter()
-                .map(move |program| (setting, program.name, program.code))
-        })
+    let (one, several) = (Processes::One(77), Processes::Several { children: true });
+    let tracepoints: Tracepoints = tracepoints().map(|name| (name.to_owned(), 1)).collect();
+    [
+        ("plain", true, one),
+        ("old", false, one),
+        ("several", true, several),
+        ("old_several", false, several),
+    ]
+    .into_iter()
+    .flat_map(move |(name, is_new, processes)| {
+        let setting = Setting {
+            task: task(is_new),
+            processes,
+            types_current: is_new,
+            ring_bytes: 1 << 20,
+        };
+        let programs = module(&setting, &tracepoints, 8).unwrap().programs;
+        programs
+            .into_iter()
+            .map(move |program| (name, program.name, program.code))
+    })
 }
 
 #[test]
