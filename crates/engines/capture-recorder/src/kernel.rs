@@ -255,48 +255,4 @@ impl EventFile {
 }
 
 #[cfg(test)]
-mod tests {
-    use scene::{Cpu, EventKind, KernelEvent};
-
-    use super::*;
-
-    #[test]
-    fn no_more_is_written_than_there_is_room_for() {
-        let file = tempfile::tempfile().unwrap();
-        let mut written = EventFile::new(EventsWriter::begin(file.try_clone().unwrap()).unwrap());
-        let recorded = |at: u64| {
-            let kind = EventKind::CallExit { tid: Tid(1) };
-            let event = KernelEvent {
-                at: BootNanos(at),
-                cpu: Cpu(0),
-                kind,
-            };
-            // Every tenth event has a new name.
-            RecordedEvent {
-                event,
-                name: Some((Tid(1), [(at / 10) as u8; 16])),
-                starts: false,
-            }
-        };
-        let events: Vec<_> = (0..1000).map(recorded).collect();
-        let mut done = 0;
-        for room in [10_000, 20_000] {
-            let before = written.writer.bytes();
-            done += written.write(&events[done..], room);
-            assert!(written.writer.bytes() - before <= room);
-            written.flush();
-            assert_eq!(
-                (written.events, written.flushed.0),
-                (done as u64, done as u64 - 1)
-            );
-        }
-        assert!((600..1000).contains(&done), "{done}");
-        assert_eq!(
-            written.write(&events[done..], u64::MAX),
-            events.len() - done
-        );
-        written.flush();
-        assert_eq!(file.metadata().unwrap().len(), written.writer.bytes());
-        assert!(written.failed.is_none() && written.writer.bytes() >= 1000 * EVENT_BYTES);
-    }
-}
+mod tests;
