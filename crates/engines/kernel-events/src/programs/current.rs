@@ -51,7 +51,7 @@ pub(super) fn send_current(setting: &Setting, kind: u32, number: Number) -> Resu
 }
 
 /// Goes to `others` unless the current thread is one of ours; r7 is its number.
-fn unless_ours(asm: &mut Asm, setting: &Setting, others: Label) {
+pub(super) fn unless_ours(asm: &mut Asm, setting: &Setting, others: Label) {
     let ours = setting.ours();
     match setting.processes {
         // The task itself is not needed.
