@@ -13,12 +13,14 @@ mod kernel;
 mod objects;
 mod recording;
 mod rings;
+mod roster;
 mod stored;
 mod summary;
 
 pub use clocks::ReadBoth;
 pub use folder::{Folder, check_room, hand_over_folder, process_name};
 pub use kernel::Kernel;
+pub use kernel_events::ProcessSet;
 pub use objects::{Objects, SMALL_RING};
 pub use recording::{Limits, Parts, record};
 pub use rings::{RequestSource, Rings};

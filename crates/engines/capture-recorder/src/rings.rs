@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use capture::{Meta, OwnerSnapshot, RingsWriter, SOCKETS};
+use kernel_events::ProcessSet;
 use scene::{Anchor, BootNanos};
 use socket_requests::{SocketRequests, Totals};
 use spdk_trace::{Follower, Lcore, Tail};
@@ -50,17 +51,17 @@ pub struct Rings {
 }
 
 impl Rings {
-    /// Opens the trace of this source.
+    /// Opens the trace of this source. Only the first process may have one of SPDK.
     ///
     /// # Errors
     ///
     /// Fails if the process writes no trace, or its sockets can't be watched.
-    pub fn of(source: RequestSource, pid: u32) -> anyhow::Result<Self> {
+    pub fn of(source: RequestSource, processes: &ProcessSet) -> anyhow::Result<Self> {
         match source {
             RequestSource::Trace => {
-                Self::open(pid).context("there are no requests: no trace of SPDK")
+                Self::open(processes.first()).context("there are no requests: no trace of SPDK")
             }
-            RequestSource::Sockets => Self::of_sockets(pid),
+            RequestSource::Sockets => Self::of_sockets(processes),
         }
     }
 
@@ -89,9 +90,9 @@ impl Rings {
         })
     }
 
-    /// Starts to record the requests that a process gets at its sockets.
-    fn of_sockets(pid: u32) -> anyhow::Result<Self> {
-        let sockets = SocketRequests::start(pid)?;
+    /// Starts to record the requests that processes get at their sockets.
+    fn of_sockets(processes: &ProcessSet) -> anyhow::Result<Self> {
+        let sockets = SocketRequests::start(processes)?;
         let path = sockets.path().to_owned();
         let source = FileSource::open(&path).context("reading the requests")?;
         let follower = Follower::new(&source).context("reading the requests")?;

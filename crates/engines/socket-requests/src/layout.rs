@@ -16,18 +16,16 @@ pub(crate) struct Event {
     pub(crate) at: u64,
     /// Number of the socket, unique since boot (`bpf_get_socket_cookie`).
     pub(crate) cookie: u64,
-    /// Process (upper half) and thread that received or sent; 0 for [`kind::ARRIVED`].
-    pub(crate) pid_tgid: u64,
+    /// Thread that received or sent; 0 for [`kind::ARRIVED`].
+    pub(crate) tid: u32,
     /// Bytes received or sent; 0 for [`kind::ARRIVED`].
     pub(crate) bytes: u32,
     /// Kind: one of [`kind`].
     pub(crate) kind: u32,
-    /// Ends of the connection.
-    pub(crate) ends: Ends,
     /// Number of valid bytes in `text`.
     pub(crate) text_bytes: u32,
-    /// 0.
-    pub(crate) unused: u32,
+    /// Ends of the connection.
+    pub(crate) ends: Ends,
     /// First bytes of what was received.
     pub(crate) text: [u8; TEXT_BYTES],
 }

@@ -10,7 +10,7 @@ use bpf_program::event::{RING, UNSENT};
 use bpf_program::wire::{WrongSize, read_event};
 use bpf_session::{Delivery, EventClock, Features, POLL_INTERVAL, Reorder, RingReader, Session};
 use host::Pid;
-use sched_programs::{NamedMap, Processes, SchedError, hooks};
+use sched_programs::{NamedMap, ProcessSet, SchedError, hooks};
 
 use crate::SocketError;
 use crate::connections::{self, Connections, Totals};
@@ -32,19 +32,20 @@ pub struct SocketRequests {
 }
 
 impl SocketRequests {
-    /// Attaches the programs to the sockets of a process, and starts to write its requests to a
-    /// trace.
+    /// Attaches the programs to the sockets of a server's processes, and starts to write their
+    /// requests to a trace.
     ///
     /// # Errors
     ///
     /// Fails if the kernel does not have the tracepoints (before Linux 6.3) or rejects the
     /// programs, or if there is no memory for the trace.
-    pub fn start(pid: u32) -> Result<Self, SocketError> {
+    pub fn start(processes: &ProcessSet) -> Result<Self, SocketError> {
         let facts = SocketFacts::read()?;
-        let module = programs::module(facts, Processes::One(pid), RING_BYTES)?;
+        let module = programs::module(facts, processes.known_by(), RING_BYTES)?;
         let features = Features::detect().map_err(SchedError::from)?;
-        let mut session =
-            Session::load(&module, features.for_process(Some(pid))).map_err(SchedError::from)?;
+        let features = features.for_process(Some(processes.first()));
+        let mut session = Session::load(&module, features).map_err(SchedError::from)?;
+        processes.enter(&session)?;
         let read = |bytes: &[u8]| Some(read_event::<Event>(bytes));
         let reader = RingReader::start_every(&session, RING, POLL_INTERVAL, EventClock::Boot, read)
             .map_err(SchedError::from)?;
@@ -56,7 +57,7 @@ impl SocketRequests {
             session,
             order: Reorder::new(),
             connections: Connections::new(),
-            listening: ListeningPorts::of(vec![Pid(pid)]),
+            listening: ListeningPorts::of(processes.pids.iter().copied().map(Pid).collect()),
             ports: BTreeSet::new(),
             trace,
             complete: Arc::clone(&complete),

@@ -23,7 +23,8 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use capture_recorder::{
-    Kernel, Objects, RequestSource, Rings, SMALL_RING, facts, hand_over_folder, process_name,
+    Kernel, Objects, ProcessSet, RequestSource, Rings, SMALL_RING, facts, hand_over_folder,
+    process_name,
 };
 use errors::usage;
 use host::Watch;
@@ -60,9 +61,9 @@ const UNKNOWN_CAPTURE_INTERVAL: Duration = Duration::from_mins(1);
 /// Options of a watch.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Process to watch.
-    pub pid: u32,
-    /// Source of its requests.
+    /// Processes to watch; the first stands for all of them.
+    pub processes: ProcessSet,
+    /// Source of their requests.
     pub requests: RequestSource,
     /// Kinds of its objects.
     pub specs: Vec<ObjectSpec>,
@@ -101,12 +102,11 @@ pub fn watch(
     print: impl FnMut(&str) -> io::Result<()> + Send + 'static,
     observer: &Observer,
 ) -> anyhow::Result<Totals> {
-    let Options { pid, specs, .. } = options;
-    let (pid, specs) = (*pid, specs.clone());
+    let (pid, specs) = (options.processes.first(), options.specs.clone());
     sys::allocator::keep_little();
     // Before any thread is started, since threads inherit it.
-    let place = cpus::keep_off(std::iter::once(pid), observer);
-    let rings = Rings::of(options.requests, pid)?;
+    let place = cpus::keep_off(options.processes.pids.iter().copied(), observer);
+    let rings = Rings::of(options.requests, &options.processes)?;
     let tpoints = rings.follower.tpoints().all().to_vec();
     let wanted = wanted(&options.tpoints, &tpoints)?;
     let (dir, shelf, created) = open_store(options)?;
@@ -142,7 +142,7 @@ pub fn watch(
             observer: observer.clone(),
             experience: Experience::default(),
         })?,
-        kernel: kernel.map(|kernel| KernelHistory::new(kernel, pid)),
+        kernel: kernel.map(KernelHistory::new).transpose()?,
         held: None,
         tpoints: tpoints
             .into_iter()
@@ -178,7 +178,7 @@ fn announce(pid: u32, slow: u64, dir: &Path, observer: &Observer) {
 impl Options {
     /// Returns the folder of the captures: by default, it has the name of the process.
     pub fn dir(&self) -> PathBuf {
-        let default = || format!("{}.watch", process_name(self.pid)).into();
+        let default = || format!("{}.watch", process_name(self.processes.first())).into();
         self.folder.clone().unwrap_or_else(default)
     }
 }
@@ -201,17 +201,17 @@ fn start_recorders(
     meta: &mut capture::Meta,
     observer: &Observer,
 ) -> (Option<Objects>, Option<Kernel>) {
-    let Options { pid, specs, .. } = options;
+    let (pid, specs) = (options.processes.first(), &options.specs);
     // Reading debug information takes its time: nothing else goes on meanwhile.
     let objects = (options.requests == RequestSource::Trace).then(|| {
-        Objects::start(*pid, specs, options.has_probes, SMALL_RING, observer)
+        Objects::start(pid, specs, options.has_probes, SMALL_RING, observer)
             .inspect_err(|error| missing(meta, "objects", error, observer))
             .ok()
     });
     let objects = objects.flatten();
     let kernel = match options.kernel_ring {
         None => Err(anyhow::anyhow!("--no-kernel was given")),
-        Some(bytes) => Kernel::start(*pid, bytes),
+        Some(bytes) => Kernel::start(&options.processes, bytes),
     };
     let kernel = kernel
         .inspect_err(|error| missing(meta, "kernel", error, observer))
@@ -229,7 +229,7 @@ impl Options {
         let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let open = (self.slow.saturating_mul(HANGING_FACTOR)).max(MIN_HANGING_TIME);
         Setting {
-            pid: self.pid,
+            pid: self.processes.first(),
             slow: nanos(self.slow),
             before: nanos(self.before),
             open: nanos(open),

@@ -7,7 +7,9 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use capture_recorder::{Folder, Kernel, Limits, Objects, Parts, RequestSource, Rings, check_room};
+use capture_recorder::{
+    Folder, Kernel, Limits, Objects, Parts, ProcessSet, RequestSource, Rings, check_room,
+};
 use clap::Args;
 use console::messages::note;
 use console::output::{self, Output};
@@ -116,16 +118,33 @@ const ROLE: Role = Role {
     starts: false,
 };
 
+const SERVER_ROLE: Role = Role {
+    command: "capture",
+    takes: ProcessCount::All("captured"),
+    starts: false,
+};
+
 impl CaptureArgs {
-    /// Finds the process.
-    fn pid(&self) -> anyhow::Result<u32> {
-        let selector = self.process.selector();
+    /// Finds the process, or all processes of a server: that which started the others first.
+    fn processes(&self) -> anyhow::Result<ProcessSet> {
+        let (selector, observer) = (self.process.selector(), terminal::observer());
         if selector.is_empty() {
             return Err(usage("nothing to capture: give -p PID or -p NAME"));
         }
-        let pid = selector.one(ROLE, &terminal::observer())?;
-        check_process(pid)?;
-        Ok(pid)
+        let set = match self.requests.source() {
+            RequestSource::Trace => ProcessSet::one(selector.one(ROLE, &observer)?),
+            RequestSource::Sockets => {
+                let mut pids = selector.with_children(true).all(SERVER_ROLE, &observer)?;
+                let founders = process_selector::founders(&pids);
+                pids.sort_by_key(|pid| !founders.contains(pid));
+                ProcessSet {
+                    pids,
+                    children: true,
+                }
+            }
+        };
+        check_process(set.first())?;
+        Ok(set)
     }
 }
 
@@ -157,17 +176,18 @@ pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
     }
     let buffer = args.buffer.unwrap_or(RING_MIB);
     check_buffer(buffer)?;
-    let pid = args.pid()?;
+    let processes = args.processes()?;
+    let pid = processes.first();
     let (specs, observer) = (args.specs.resolve()?, terminal::observer());
     Folder::check(args.output.as_deref())?;
     let mut facts = capture_recorder::facts::gather(pid);
     // Must precede the start of any thread: threads inherit the affinity.
-    let place = cpus::keep_off(std::iter::once(pid), &observer);
+    let place = cpus::keep_off(processes.pids.iter().copied(), &observer);
     let mut missing = MissingParts::default();
     let requests = args.requests.source();
     let rings = match requests {
-        RequestSource::Trace => missing.unless("trace", Rings::of(requests, pid)),
-        RequestSource::Sockets => Some(Rings::of(requests, pid)?),
+        RequestSource::Trace => missing.unless("trace", Rings::of(requests, &processes)),
+        RequestSource::Sockets => Some(Rings::of(requests, &processes)?),
     };
     check_room_for(rings.as_ref(), args)?;
     // Reading debug information takes time: nothing else is running yet.
@@ -181,7 +201,7 @@ pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
     let kernel = if args.no_kernel {
         Err(anyhow::anyhow!("--no-kernel was given"))
     } else {
-        Kernel::start(pid, buffer << 20)
+        Kernel::start(&processes, buffer << 20)
     };
     let kernel = missing.unless("kernel", kernel);
     if rings.is_none() && kernel.is_none() {

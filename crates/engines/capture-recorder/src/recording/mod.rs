@@ -85,7 +85,7 @@ pub fn record(
     // Held until the end, which must be described on a full disk, too.
     let reserve = folder.reserve(RESERVED_META_BYTES);
     let mut lcores = Lcores::from_parts(&parts, pid);
-    let mut running = ActiveParts::begin(parts, folder, pid, place.has_room(), observer)?;
+    let mut running = ActiveParts::begin(parts, folder, place.has_room(), observer)?;
     observer.handle_stop_requests()?;
     let watch = Watch::new(pid, std::iter::empty())?;
     let flows = running.until_it_flows(limits);
@@ -182,7 +182,7 @@ impl Lcores {
                 .iter()
                 .any(|ring| ring.lcore == lcore.0 && ring.tid.is_some())
         };
-        if self.read.elapsed() < self.pause || wrote.iter().all(is_known) {
+        if self.rings.is_empty() || self.read.elapsed() < self.pause || wrote.iter().all(is_known) {
             return false;
         }
         (self.read, self.pause) = (Instant::now(), (2 * self.pause).min(THREADS_LAST));

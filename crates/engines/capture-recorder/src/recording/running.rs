@@ -41,7 +41,6 @@ impl ActiveParts {
     pub(super) fn begin(
         parts: Parts,
         folder: &Folder,
-        pid: u32,
         has_room: bool,
         observer: &Observer,
     ) -> anyhow::Result<Self> {
@@ -54,7 +53,7 @@ impl ActiveParts {
         // The kernel's events start before the first record, so that no record lacks them.
         let kernel = parts
             .kernel
-            .map(|kernel| kernel.follow(open(1, KERNEL)?, pid))
+            .map(|kernel| kernel.follow(open(1, KERNEL)?))
             .transpose()?;
         let mut started_clocks = None;
         let rings = parts.rings.map(|rings| {

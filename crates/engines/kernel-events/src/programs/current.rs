@@ -3,13 +3,14 @@
 //! (`include/trace/events/syscalls.h`).
 
 use bpf_insn::Reg::{R0, R1, R6, R7};
-use bpf_insn::{AsmError, Code, Helper};
+use bpf_insn::{Asm, AsmError, Code, Helper, Label};
 use bpf_program::emit::program;
 use bpf_program::{Emit as _, argument};
+use sched_programs::Processes;
 use sched_programs::processes::Task;
 
 use super::Setting;
-use super::emit::{self, event};
+use super::emit::{self, event, slot};
 
 /// Argument of the tracepoint that is the event's number.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -30,13 +31,8 @@ pub(super) enum Number {
 /// ```
 pub(super) fn send_current(setting: &Setting, kind: u32, number: Number) -> Result<Code, AsmError> {
     program(|asm, others| {
-        asm.mov(R6, R1)
-            .comment("ours?")
-            .call(Helper::GET_CURRENT_PID_TGID)
-            .mov(R7, R0)
-            .mov(R1, R0)
-            .rsh(R1, 32);
-        setting.ours().unless_group(asm, Task::Address(R0), others);
+        asm.mov(R6, R1);
+        unless_ours(asm, setting, others);
         emit::begin(asm, kind);
         asm.put(event!(tid), R7);
         match number {
@@ -52,4 +48,24 @@ pub(super) fn send_current(setting: &Setting, kind: u32, number: Number) -> Resu
         }
         emit::send(asm, setting);
     })
+}
+
+/// Goes to `others` unless the current thread is one of ours; r7 is its number.
+pub(super) fn unless_ours(asm: &mut Asm, setting: &Setting, others: Label) {
+    let ours = setting.ours();
+    match setting.processes {
+        // The task itself is not needed.
+        Processes::One(_) => {
+            asm.comment("ours?")
+                .call(Helper::GET_CURRENT_PID_TGID)
+                .mov(R7, R0)
+                .mov(R1, R0)
+                .rsh(R1, 32);
+            ours.unless_group(asm, Task::Address(R0), others);
+        }
+        Processes::Several { .. } => {
+            ours.unless_current(asm, setting.types_current, (R7, slot!(key)), others);
+            asm.get(R7, slot!(key));
+        }
+    }
 }

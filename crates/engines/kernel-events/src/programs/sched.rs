@@ -1,6 +1,6 @@
 //! The scheduler's tracepoints: see [`sched_programs::tasks`].
 
-use bpf_insn::Reg::{R0, R1, R6, R7, R9};
+use bpf_insn::Reg::{R0, R1, R6, R7, R8, R9};
 use bpf_insn::{Asm, AsmError, Code, Helper, JumpOp};
 use bpf_program::emit::program;
 use bpf_program::{Emit as _, argument};
@@ -43,8 +43,9 @@ pub(super) fn switch(setting: &Setting) -> Result<Code, AsmError> {
             .copy(task.pid.at(R7), event!(other))
             .copy(task.comm.at(R7), event!(comm));
         emit::send(asm, setting);
-        asm.comment("prev").get(R1, switch.prev());
-        ours.unless(asm, R1, in_);
+        // A look-up of one of several needs a register that calls keep.
+        asm.comment("prev").get(R8, switch.prev());
+        ours.unless(asm, R8, in_);
         left(asm);
         asm.bind(in_).comment("next");
         ours.unless(asm, R7, end);
@@ -65,19 +66,19 @@ fn left(asm: &mut Asm) {
     asm.bind(done);
 }
 
-/// Makes the program of a wake-up:
+/// Makes the program of a wake-up, of this kind:
 ///
 /// ```text
 /// if the task is not ours: return
-/// send (WAKE, task, its CPU, who wakes it, whose name)
+/// send (WAKE or START, task, its CPU, who wakes it, whose name)
 /// if it is not on a CPU: it waits for its CPU
 /// ```
-pub(super) fn wake(setting: &Setting) -> Result<Code, AsmError> {
+pub(super) fn wake(setting: &Setting, kind: u32) -> Result<Code, AsmError> {
     let task = &setting.task;
     program(|asm, end| {
         asm.comment("ours?").get(R6, argument(R1, 0));
         setting.ours().unless(asm, R6, end);
-        emit::begin(asm, kind::WAKE);
+        emit::begin(asm, kind);
         asm.copy(task.pid.at(R6), event!(tid));
         task.queue(asm, R1, R6);
         asm.put(event!(detail), R1).put(slot!(cpu), R1);
@@ -89,6 +90,12 @@ pub(super) fn wake(setting: &Setting) -> Result<Code, AsmError> {
         task.if_on_cpu(asm, R6, end);
         queues::starts(asm, event!(tid));
     })
+}
+
+/// Makes the program of `sched_process_fork`, for processes whose children are ours, too. The first
+/// wake-up of the child, which comes next, is its first event.
+pub(super) fn fork(setting: &Setting) -> Result<Code, AsmError> {
+    setting.ours().follow_children(emit::lose)
 }
 
 /// Makes the program of a migration:

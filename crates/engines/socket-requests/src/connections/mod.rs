@@ -141,7 +141,7 @@ impl Connections {
             at: event.at,
             kind,
             connection: connection.number,
-            tid: event.pid_tgid as u32,
+            tid: event.tid,
             bytes: event.bytes,
             operation: String::new(),
         };

@@ -20,12 +20,11 @@ fn event(at_ms: u64, cookie: u64, kind: u32) -> Event {
     Event {
         at: at_ms * MS,
         cookie,
-        pid_tgid: 7 << 32 | 8,
+        tid: 8,
         bytes: 10,
         kind,
-        ends,
         text_bytes: 0,
-        unused: 0,
+        ends,
         text: [0; TEXT_BYTES],
     }
 }

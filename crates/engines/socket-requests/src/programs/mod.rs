@@ -15,6 +15,7 @@ use bpf_insn::Reg::{R0, R1, R2, R3, R6};
 use bpf_insn::{Asm, Helper, JumpOp, Label};
 use bpf_program::event as ring;
 use bpf_program::{Emit as _, Module};
+use sched_programs::processes::FORK;
 use sched_programs::{Hook, OwnTaskCheck, ProcessStack, Processes, SchedError, hooks};
 
 use crate::facts::SocketFacts;
@@ -40,6 +41,8 @@ struct Stack {
     pointer: u64,
     /// Port as a key.
     port: u32,
+    /// Current thread.
+    tid: u32,
     /// Event to send.
     event: Event,
 }
@@ -71,10 +74,14 @@ impl Setting {
 const REQUIRED_TRACEPOINTS: [&str; 2] = ["sock_recv_length", "sock_send_length"];
 
 /// Hooks to attach.
-const HOOKS: [Hook<Setting>; 3] = [
+const HOOKS: [Hook<Setting>; 4] = [
     Hook::typed("sock_recv_length", operation::received),
     Hook::typed("sock_send_length", operation::sent),
     Hook::typed("sk_data_ready", arrival::arrived),
+    Hook::typed(FORK, |setting| {
+        // A process for which there is no room has none of its requests seen.
+        setting.ours().follow_children(ring::count_lost)
+    }),
 ];
 
 /// Returns the tracepoints to which programs are attached.
@@ -94,9 +101,15 @@ pub(crate) fn module(
         ring_bytes,
     };
     let tracepoints = &setting.facts.kernel.tracepoints;
-    let programs = hooks::programs(&HOOKS, &REQUIRED_TRACEPOINTS, &setting, tracepoints)?;
+    let follows = processes.with_children();
+    let hooks = HOOKS
+        .iter()
+        .filter(|hook| follows || hook.tracepoint != FORK);
+    let programs = hooks::programs(hooks, &REQUIRED_TRACEPOINTS, &setting, tracepoints)?;
+    let mut maps = layout::maps(ring_bytes);
+    maps.extend(processes.map());
     Ok(Module {
-        maps: layout::maps(ring_bytes),
+        maps,
         programs,
         ..Module::default()
     })

@@ -1,10 +1,9 @@
 //! Receives and sends: `sock_recv_length(sk, ret, flags)`, `sock_send_length(sk, ret, flags)`.
 
 use bpf_insn::Reg::{R0, R1, R2, R6, R7, R9};
-use bpf_insn::{Asm, AsmError, Code, Helper, JumpOp, Label};
+use bpf_insn::{Asm, AsmError, Code, JumpOp, Label};
 use bpf_program::emit::program;
 use bpf_program::{Emit as _, argument, field};
-use sched_programs::processes::Task;
 
 use super::{Setting, begin, ends, event, send, slot, text};
 use crate::layout::{SOCKETS, SocketState, kind};
@@ -66,17 +65,11 @@ fn ours(asm: &mut Asm, setting: &Setting, kind: u32, others: Label) {
         .comment("connections?")
         .get(R1, sock.kind.at(R6))
         .jump_if(R1, JumpOp::Ne, STREAM, others);
-    asm.comment("ours?")
-        .call(Helper::GET_CURRENT_TASK)
-        .mov(R9, R0)
-        .call(Helper::GET_CURRENT_PID_TGID)
-        .mov(R1, R0)
-        .rsh(R1, 32);
-    setting.ours().unless_group(asm, Task::Address(R9), others);
+    setting
+        .ours()
+        .unless_current(asm, true, (R9, slot!(tid)), others);
     begin(asm, kind);
-    asm.put(event!(bytes), R7)
-        .call(Helper::GET_CURRENT_PID_TGID)
-        .put(event!(pid_tgid), R0);
+    asm.put(event!(bytes), R7).copy(slot!(tid), event!(tid));
     remember(asm, kind == kind::RECEIVED);
 }
 
