@@ -134,7 +134,7 @@ impl CaptureArgs {
         let set = match self.requests.source() {
             RequestSource::Trace => ProcessSet::one(selector.one(ROLE, &observer)?),
             RequestSource::Sockets => {
-                let mut pids = selector.with_children(true).all(SERVER_ROLE, &observer)?;
+                let mut pids = selector.all(SERVER_ROLE, &observer)?;
                 let founders = process_selector::founders(&pids);
                 pids.sort_by_key(|pid| !founders.contains(pid));
                 ProcessSet {

@@ -20,7 +20,7 @@ pub(crate) const HOLD: u64 = 2 * REPLY_GRAIN;
 pub(crate) struct NewConnection {
     /// Number in the trace.
     pub(crate) number: u16,
-    /// Time of its first event.
+    /// Time just before its first event.
     pub(crate) since: u64,
     /// Peer and own address.
     pub(crate) text: String,
@@ -213,7 +213,8 @@ impl Connections {
         self.known.insert(event.cookie, Some(connection));
         Some(NewConnection {
             number,
-            since: event.at,
+            // An owner is that of later records only.
+            since: event.at.saturating_sub(1),
             text: ends.text(event.cookie),
         })
     }
