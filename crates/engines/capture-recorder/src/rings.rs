@@ -56,12 +56,12 @@ impl Rings {
     /// # Errors
     ///
     /// Fails if the process writes no trace, or its sockets can't be watched.
-    pub fn of(source: RequestSource, processes: &ProcessSet) -> anyhow::Result<Self> {
+    pub fn open_source(source: RequestSource, processes: &ProcessSet) -> anyhow::Result<Self> {
         match source {
             RequestSource::Trace => {
                 Self::open(processes.first()).context("there are no requests: no trace of SPDK")
             }
-            RequestSource::Sockets => Self::of_sockets(processes),
+            RequestSource::Sockets => Self::open_sockets(processes),
         }
     }
 
@@ -91,7 +91,7 @@ impl Rings {
     }
 
     /// Starts to record the requests that processes get at their sockets.
-    fn of_sockets(processes: &ProcessSet) -> anyhow::Result<Self> {
+    fn open_sockets(processes: &ProcessSet) -> anyhow::Result<Self> {
         let sockets = SocketRequests::start(processes)?;
         let path = sockets.path().to_owned();
         let source = FileSource::open(&path).context("reading the requests")?;
@@ -105,7 +105,7 @@ impl Rings {
     }
 
     /// Returns the rings that threads of the process write, with the names of these.
-    pub fn of_threads(&self) -> impl Iterator<Item = (Lcore, &str)> {
+    pub fn thread_rings(&self) -> impl Iterator<Item = (Lcore, &str)> {
         let has_own = self.sockets.is_none();
         self.follower.lcores().filter(move |_| has_own)
     }
@@ -117,7 +117,7 @@ impl Rings {
             return;
         }
         meta.process.trace_file = Some(facts::path(&self.path));
-        meta.lcores = facts::lcore_threads(self.of_threads(), &meta.process.threads);
+        meta.lcores = facts::lcore_threads(self.thread_rings(), &meta.process.threads);
     }
 
     /// Returns the function that reads the clock of its ticks together with the boot clock.

@@ -57,7 +57,9 @@ impl SocketRequests {
             session,
             order: Reorder::new(),
             connections: Connections::new(),
-            listening: ListeningPorts::of(processes.pids.iter().copied().map(Pid).collect()),
+            listening: ListeningPorts::for_processes(
+                processes.pids.iter().copied().map(Pid).collect(),
+            ),
             ports: BTreeSet::new(),
             trace,
             complete: Arc::clone(&complete),

@@ -186,8 +186,8 @@ pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
     let mut missing = MissingParts::default();
     let requests = args.requests.source();
     let rings = match requests {
-        RequestSource::Trace => missing.unless("trace", Rings::of(requests, &processes)),
-        RequestSource::Sockets => Some(Rings::of(requests, &processes)?),
+        RequestSource::Trace => missing.unless("trace", Rings::open_source(requests, &processes)),
+        RequestSource::Sockets => Some(Rings::open_source(requests, &processes)?),
     };
     check_room_for(rings.as_ref(), args)?;
     // Reading debug information takes time: nothing else is running yet.

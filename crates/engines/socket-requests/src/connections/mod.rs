@@ -50,7 +50,7 @@ pub(crate) struct Connections {
     numbers: Vec<Option<u64>>,
     /// Number to try next.
     next: u16,
-    waiting: BinaryHeap<Reverse<Waiting>>,
+    waiting: BinaryHeap<Reverse<HeldRecord>>,
     arrived: u64,
     /// Sockets whose last send waits to be the last.
     pending: Vec<u64>,
@@ -81,28 +81,28 @@ enum Phase {
     },
 }
 
-/// Record that waits, ordered by its time, then by its arrival.
-struct Waiting {
+/// Record that waits for earlier ones, ordered by its time, then by its arrival.
+struct HeldRecord {
     at: u64,
     arrival: u64,
     record: RequestRecord,
 }
 
-impl PartialEq for Waiting {
+impl PartialEq for HeldRecord {
     fn eq(&self, other: &Self) -> bool {
         (self.at, self.arrival) == (other.at, other.arrival)
     }
 }
 
-impl Eq for Waiting {}
+impl Eq for HeldRecord {}
 
-impl PartialOrd for Waiting {
+impl PartialOrd for HeldRecord {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Waiting {
+impl Ord for HeldRecord {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         (self.at, self.arrival).cmp(&(other.at, other.arrival))
     }
@@ -303,7 +303,7 @@ impl Connections {
 
     fn wait(&mut self, record: RequestRecord) {
         self.arrived += 1;
-        self.waiting.push(Reverse(Waiting {
+        self.waiting.push(Reverse(HeldRecord {
             at: record.at,
             arrival: self.arrived,
             record,
