@@ -58,9 +58,7 @@ impl Rings {
     /// Fails if the process writes no trace, or its sockets can't be watched.
     pub fn open_source(source: RequestSource, processes: &ProcessSet) -> anyhow::Result<Self> {
         match source {
-            RequestSource::Trace => {
-                Self::open(processes.first()).context("there are no requests: no trace of SPDK")
-            }
+            RequestSource::Trace => Self::open(processes.first()),
             RequestSource::Sockets => Self::open_sockets(processes),
         }
     }
