@@ -2,7 +2,7 @@
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R7, R8, R9};
 use bpf_insn::{Asm, Helper, JumpOp, Label};
-use bpf_program::{Emit as _, Place};
+use bpf_program::{Emit as _, Place, bytes_of};
 use syscalls::Sysno;
 
 use super::{Setting, event, slot};
@@ -35,7 +35,9 @@ pub(super) fn read(asm: &mut Asm, setting: &Setting) {
     follow(asm, none);
     asm.bind(parts);
     follow(asm, none);
-    asm.bind(buffer).mov(R9, R7).at_most(R9, TEXT_BYTES as i32);
+    asm.bind(buffer)
+        .mov(R9, R7)
+        .at_most(R9, i32::from(bytes_of!([u8; TEXT_BYTES])));
     asm.address(R1, event!(text))
         .mov(R2, R9)
         .mov(R3, R8)
