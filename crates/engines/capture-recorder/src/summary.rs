@@ -3,9 +3,11 @@
 use capture::{CaptureSummary, Meta, SocketSummary, clock, join};
 use observer::Observer;
 use screen::{counted, size};
+use socket_requests::Totals;
 use text::printable::path as printable;
 use trace_source::Pressure;
 
+use super::facts;
 use super::folder::Folder;
 use super::stored::Marks;
 
@@ -57,7 +59,7 @@ pub(crate) fn report(
         printable(folder.path())
     ));
     if let Some(seen) = &end.sockets {
-        report_sockets(seen, observer);
+        report_missing(seen, observer);
     } else if let Some(clock) = clock(end) {
         observer.note(&format!(
             "trace and kernel timestamps agree {clock}; the order of closer events is unknown"
@@ -89,8 +91,12 @@ pub(crate) fn report(
     }
 }
 
-/// Reports what is missing of the requests at sockets.
-fn report_sockets(seen: &SocketSummary, observer: &Observer) {
+/// Reports what is missing of the requests that a recording of sockets has seen.
+pub fn report_sockets(seen: Totals, observer: &Observer) {
+    report_missing(&facts::socket_totals(seen), observer);
+}
+
+fn report_missing(seen: &SocketSummary, observer: &Observer) {
     if seen.requests == 0 {
         let outgoing = match seen.connections_outgoing {
             0 => String::new(),

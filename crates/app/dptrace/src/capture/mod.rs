@@ -19,7 +19,7 @@ use errors::usage;
 use live_objects::ObjectSources;
 use live_objects::probes::RING_BYTES;
 use observer::Observer;
-use process_selector::{ProcessCount, Role, check_process};
+use process_selector::check_process;
 use text::shell;
 use timeline::inputs::Inputs;
 use trace_source::cpus;
@@ -112,37 +112,14 @@ Examples:
   dptrace report CAPTURE                            explain each slow request
   dptrace trace -i CAPTURE --info                   what was captured";
 
-const ROLE: Role = Role {
-    command: "capture",
-    takes: ProcessCount::OneTraced(trace_source::writes_trace),
-    starts: false,
-};
-
-const SERVER_ROLE: Role = Role {
-    command: "capture",
-    takes: ProcessCount::All("captured"),
-    starts: false,
-};
-
 impl CaptureArgs {
     /// Finds the process, or all processes of a server: that which started the others first.
     fn processes(&self) -> anyhow::Result<ProcessSet> {
-        let (selector, observer) = (self.process.selector(), terminal::observer());
+        let selector = self.process.selector();
         if selector.is_empty() {
             return Err(usage("nothing to capture: give -p PID or -p NAME"));
         }
-        let set = match self.requests.source() {
-            RequestSource::Trace => ProcessSet::one(selector.one(ROLE, &observer)?),
-            RequestSource::Sockets => {
-                let mut pids = selector.with_children(true).all(SERVER_ROLE, &observer)?;
-                let founders = process_selector::founders(&pids);
-                pids.sort_by_key(|pid| !founders.contains(pid));
-                ProcessSet {
-                    pids,
-                    children: true,
-                }
-            }
-        };
+        let set = self.requests.processes(selector, ("capture", "captured"))?;
         check_process(set.first())?;
         Ok(set)
     }
