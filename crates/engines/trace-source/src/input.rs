@@ -119,9 +119,7 @@ impl Place {
             Self::File(path) => load_file(&path, again, observer)
                 .map_err(|error| part_of_capture(&path).unwrap_or(error)),
             Self::Piped(piped) => piped.load(again),
-            Self::Recorded(source) => RawTrace::read(&source)
-                .map(Trace::Raw)
-                .map_err(Into::into),
+            Self::Recorded(source) => RawTrace::read(&source).map(Trace::Raw).map_err(Into::into),
         };
         let trace = trace.with_context(|| format!("reading {name}"))?;
         Ok(LoadedTrace {

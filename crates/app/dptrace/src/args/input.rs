@@ -6,8 +6,8 @@ use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use clap::Args;
 use capture_recorder::RequestSource;
+use clap::Args;
 use console::messages::note;
 use console::{output, terminal};
 use errors::usage;

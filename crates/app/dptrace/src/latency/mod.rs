@@ -16,7 +16,7 @@ use live_objects::{BracketingReadings, with_owners};
 use objects::ObjectSpec;
 use records::Field;
 use requests::{AddressHistory, CONNECTION, Queues, field};
-use spdk_trace::{TickRate, Ticks, Tpoint};
+use spdk_trace::{TickRate, Ticks, Tpoint, Trace};
 use trace_source::{LoadedTrace, MeasuredRate, Place, beside};
 
 use crate::args::filter::FilterArgs;
@@ -129,7 +129,10 @@ pub(crate) fn run(args: &LatencyArgs) -> anyhow::Result<()> {
     } = args.input.resolve("latency", "measured")?;
     refuse_to_overwrite(&place, &args.objects, args.output.as_deref())?;
     mistaken::refuse(&place, args.objects.sources().recordings())?;
-    let sockets = recording.as_ref().map(Recording::pid).map(NextStep::Sockets);
+    let sockets = recording
+        .as_ref()
+        .map(Recording::pid)
+        .map(NextStep::Sockets);
     recording.map_or(Ok(()), |it| it.run_for(args.duration))?;
     let (show, access) = (
         match sockets.as_ref().and_then(NextStep::command) {
@@ -153,6 +156,7 @@ pub(crate) fn run(args: &LatencyArgs) -> anyhow::Result<()> {
         }
         _ => None,
     };
+    let is_recorded = matches!(place, Place::Recorded(_));
     let loaded = input::load_measured(place)?;
     let alive = around.map(BracketingReadings::finish).unwrap_or_default();
     let next = match sockets {
@@ -165,6 +169,12 @@ pub(crate) fn run(args: &LatencyArgs) -> anyhow::Result<()> {
     output.buffer.extend_from_slice(report.text.as_bytes());
     output.finish()?;
     // Below the report, where it is noticed.
+    if is_recorded && is_wrapped(&loaded.trace) {
+        note(
+            "there is room for some 200,000 requests, and there were more: these are the last ones; \
+             a shorter --for has all",
+        );
+    }
     loaded
         .measured
         .iter()
@@ -184,6 +194,14 @@ fn note_rate(measured: &MeasuredRate, stated: TickRate) {
             "these times use the measured rate of {measured} ticks/s; the trace states {stated}, \
              which dptrace trace uses"
         ));
+    }
+}
+
+/// Returns whether old records were overwritten.
+fn is_wrapped(trace: &Trace) -> bool {
+    match trace {
+        Trace::Raw(raw) => raw.rings().any(|ring| ring.wrapped),
+        Trace::Json(_) | Trace::Captured(_) => false,
     }
 }
 

@@ -213,7 +213,8 @@ impl Connections {
         self.known.insert(event.cookie, Some(connection));
         Some(NewConnection {
             number,
-            since: event.at,
+            // An owner has the records after that time, as in SPDK's traces, and this event's is one.
+            since: event.at.saturating_sub(1),
             text: ends.text(event.cookie),
         })
     }
