@@ -23,3 +23,5 @@ pub use kernel_events::ProcessSet;
 pub use objects::{Objects, SMALL_RING};
 pub use recording::{Limits, Parts, record};
 pub use rings::{RequestSource, Rings};
+pub use socket_requests::{SocketRequests, Totals as SocketTotals};
+pub use summary::report_sockets;

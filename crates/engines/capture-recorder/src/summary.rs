@@ -3,9 +3,11 @@
 use capture::{CaptureSummary, Meta, SocketSummary, clock, join};
 use observer::Observer;
 use screen::{counted, size};
+use socket_requests::Totals;
 use text::printable::path as printable;
 use trace_source::Pressure;
 
+use super::facts;
 use super::folder::Folder;
 use super::stored::Marks;
 
@@ -33,7 +35,7 @@ pub(crate) fn report(
         printable(folder.path())
     ));
     if let Some(seen) = &end.sockets {
-        report_sockets(seen, observer);
+        report_missing_requests(seen, observer);
     } else if let Some(clock) = clock(end) {
         observer.note(&format!(
             "trace and kernel timestamps agree {clock}; the order of closer events is unknown"
@@ -99,8 +101,12 @@ fn report_missing(end: &CaptureSummary, pressure: &Pressure, observer: &Observer
     }
 }
 
-/// Reports what is missing of the requests at sockets.
-fn report_sockets(seen: &SocketSummary, observer: &Observer) {
+/// Reports what is missing of the requests that a recording of sockets has seen.
+pub fn report_sockets(seen: Totals, observer: &Observer) {
+    report_missing_requests(&facts::socket_totals(seen), observer);
+}
+
+fn report_missing_requests(seen: &SocketSummary, observer: &Observer) {
     if seen.requests == 0 {
         let outgoing = match seen.connections_outgoing {
             0 => String::new(),

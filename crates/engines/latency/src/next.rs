@@ -19,6 +19,8 @@ pub enum NextStep {
         /// Advice to name the process, if the file was named.
         advice: Option<String>,
     },
+    /// Process whose sockets showed the requests, and can be captured.
+    Sockets(u32),
     /// Capture with the kernel's events.
     Capture(PathBuf),
     /// Neither: the kernel's events are gone.
@@ -86,6 +88,9 @@ impl NextStep {
     pub fn command(&self) -> Option<String> {
         match self {
             Self::Live { pid, .. } => Some(format!("dptrace capture -p {pid} --for 3s")),
+            Self::Sockets(pid) => Some(format!(
+                "dptrace capture -p {pid} --requests sockets --for 3s"
+            )),
             Self::Capture(path) => Some(format!("dptrace report {}", shell::word(path))),
             Self::Nothing => None,
         }

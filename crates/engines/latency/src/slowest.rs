@@ -36,6 +36,8 @@ pub enum ListCommand {
     Live(String, PathBuf),
     /// A trace from a pipe.
     Piped,
+    /// Requests of sockets, which are gone after this command: that which captures more of them.
+    Recorded(String),
 }
 
 impl ListCommand {
@@ -68,6 +70,7 @@ impl ListCommand {
         match self {
             Self::File(command) | Self::Live(command, _) => format!("{command} {filters}"),
             Self::Piped => format!("dptrace trace {filters} (with the same standard input)"),
+            Self::Recorded(capture) => format!("{capture} (keeps the records of such requests)"),
         }
     }
 }

@@ -28,6 +28,7 @@ pub struct SocketRequests {
     path: PathBuf,
     stop: Arc<AtomicBool>,
     complete: Arc<AtomicU64>,
+    connections: Arc<AtomicU64>,
     thread: Option<JoinHandle<Result<Totals, SocketError>>>,
 }
 
@@ -53,6 +54,7 @@ impl SocketRequests {
         let trace = RequestTrace::create().map_err(SocketError::Memory)?;
         let (path, stop) = (trace.path(), Arc::new(AtomicBool::new(false)));
         let complete = Arc::new(AtomicU64::new(0));
+        let connections = Arc::new(AtomicU64::new(0));
         let writer = Writer {
             session,
             order: Reorder::new(),
@@ -63,6 +65,7 @@ impl SocketRequests {
             ports: BTreeSet::new(),
             trace,
             complete: Arc::clone(&complete),
+            named: Arc::clone(&connections),
         };
         let seen = Arc::clone(&stop);
         let thread = Builder::new()
@@ -73,6 +76,7 @@ impl SocketRequests {
             path,
             stop,
             complete,
+            connections,
             thread: Some(thread),
         })
     }
@@ -88,6 +92,12 @@ impl SocketRequests {
     /// shows later.
     pub fn complete(&self) -> u64 {
         self.complete.load(Ordering::Acquire)
+    }
+
+    /// Returns the number of connections that the trace has named: if it grows, there are owners to
+    /// read.
+    pub fn connections(&self) -> u64 {
+        self.connections.load(Ordering::Acquire)
     }
 
     /// Ends the recording: all requests seen until now are in the trace after that.
@@ -126,6 +136,8 @@ struct Writer {
     trace: RequestTrace,
     /// Time up to which the trace has all records.
     complete: Arc<AtomicU64>,
+    /// Number of connections that the trace has named.
+    named: Arc<AtomicU64>,
 }
 
 impl Writer {
@@ -192,6 +204,7 @@ impl Writer {
             self.trace
                 .connection(new.number, new.since, &new.text)
                 .map_err(SocketError::Memory)?;
+            self.named.fetch_add(1, Ordering::Release);
         }
         Ok(())
     }

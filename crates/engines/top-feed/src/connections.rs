@@ -5,12 +5,15 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use objects::{Annotator, ObjectSpec, OwnerProperties};
+use records::CONNECTION_LETTER;
 use spdk_trace::{ArgValue, Record, Ticks, Tpoint};
 use text::printable;
 use top::Identity;
 
 /// Name of the spec of connections.
 const SPEC: &str = "qpair";
+/// Transport of connections that were seen at sockets.
+const SOCKET: &str = "SOCKET";
 
 /// Key that distinguishes connections in the records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -149,6 +152,12 @@ impl ConnectionEntry {
         let property =
             |name| object.and_then(|(annotator, object)| annotator.property(object, name));
         let described = record.owner.filter(|_| matches!(key, Key::Owner(..)));
+        if let (Some(text), true) = (
+            described,
+            record.tpoint.owner_prefix == Some(CONNECTION_LETTER),
+        ) {
+            return Self::of_socket(text, key, tried);
+        }
         let described = described.map(OwnerProperties::parse).unwrap_or_default();
         let one_of = |names: [&'static str; 2], property_name| {
             let text = property(property_name)
@@ -182,6 +191,28 @@ impl ConnectionEntry {
         Self {
             identity: identity.into(),
             is_whole,
+            tried,
+        }
+    }
+
+    /// Makes the entry of a connection that was seen at a socket, from its text: the peer and the
+    /// own port, or the number of a Unix socket.
+    fn of_socket(text: &str, key: Key, tried: u64) -> Self {
+        let (peer, own) = text.split_once(" -> ").unwrap_or(("", text));
+        let address = match key {
+            Key::Owner(id, since) => format!("owner {id} since {}", since.0),
+            Key::Pointer(address, _) => format!("{address:#x}"),
+        };
+        let identity = Identity {
+            subnqn: printable::text(own.as_bytes()).into_owned(),
+            host: printable::text(peer.as_bytes()).into_owned(),
+            queue: None,
+            transport: SOCKET.to_owned(),
+            address,
+        };
+        Self {
+            identity: identity.into(),
+            is_whole: true,
             tried,
         }
     }

@@ -3,6 +3,7 @@
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
+use capture_recorder::ProcessSet;
 use kernel_delay::layout::armed;
 use kernel_delay::live::{self, AttachOptions, Facts, Tracer};
 use kernel_delay::{ThreadSample, call_name};
@@ -29,12 +30,12 @@ pub(crate) struct Kernel {
 }
 
 impl Kernel {
-    /// Attaches to all threads of the process.
-    pub(crate) fn attach(pid: u32, observer: &Observer) -> anyhow::Result<Self> {
+    /// Attaches to all threads of the processes.
+    pub(crate) fn attach(processes: &ProcessSet, observer: &Observer) -> anyhow::Result<Self> {
         let facts = Facts::read(&[])?;
         let options = AttachOptions {
-            pids: vec![pid],
-            children: false,
+            pids: processes.pids.clone(),
+            children: processes.children,
             max_threads: MAX_THREADS,
             events: None,
             triggers: Vec::new(),

@@ -23,6 +23,7 @@ use std::time::{Duration, Instant};
 use observer::Observer;
 use top::{Cpu, Poller, Sample, Thread, Traffic};
 
+pub use capture_recorder::{ProcessSet, RequestSource};
 use kernel::Kernel;
 use merger::Merger;
 pub use processes::Processes;
@@ -35,10 +36,19 @@ use trace_source::cpus::Placement;
 /// Length of a sample.
 const SECOND: Duration = Duration::from_secs(1);
 
+/// Thread that writes the records of a connection.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Worker {
+    /// Thread with this name, which is a reactor's.
+    Named(Arc<str>),
+    /// Thread with this number.
+    Numbered(u32),
+}
+
 /// Part of a second, or the end of a feed.
 pub enum Part {
     /// Trace's part of that second, with the thread that writes the records of each connection.
-    Traffic(u64, Box<Traffic>, Vec<Option<Arc<str>>>),
+    Traffic(u64, Box<Traffic>, Vec<Option<Worker>>),
     /// Kernel's part of that second.
     Threads(u64, Vec<Thread>),
     /// CPUs' part of that second.

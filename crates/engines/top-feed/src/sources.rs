@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Context as _;
+use capture_recorder::{ProcessSet, RequestSource};
 use host::Pid;
 use objects::ObjectSpec;
 use observer::Observer;
@@ -71,6 +72,8 @@ impl Subject {
     reason = "each is a switch of the command line"
 )]
 pub struct FeedOptions {
+    /// Source of the requests.
+    pub requests: RequestSource,
     /// Kinds of the objects to find.
     pub specs: Vec<ObjectSpec>,
     /// True if probes of the process report its objects.
@@ -94,17 +97,21 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Finds the trace of the process, and attaches to its threads. Call this before any thread
+    /// Finds the requests of the processes, and attaches to their threads. Call this before any thread
     /// that reads is started: they inherit the CPUs of the calling one.
     ///
     /// # Errors
     ///
     /// Fails if neither is possible.
-    pub fn open(pid: u32, options: &FeedOptions, observer: &Observer) -> anyhow::Result<Self> {
-        let place = cpus::keep_off(std::iter::once(pid), observer);
-        let trace = Trace::find(pid);
+    pub fn open(
+        processes: &ProcessSet,
+        options: &FeedOptions,
+        observer: &Observer,
+    ) -> anyhow::Result<Self> {
+        let place = cpus::keep_off(processes.pids.iter().copied(), observer);
+        let trace = Trace::find(options.requests, processes);
         let kernel = if options.kernel {
-            Kernel::attach(pid, observer)
+            Kernel::attach(processes, observer)
         } else {
             Err(anyhow::anyhow!("--no-kernel was given"))
         };
@@ -124,7 +131,7 @@ impl Sources {
         let missing = [trace.as_ref().err(), kernel.as_ref().err()]
             .map(|error| error.map(|error| observer.explain(error)));
         Ok(Self {
-            pid,
+            pid: processes.first(),
             trace: trace.ok(),
             kernel: kernel.ok(),
             missing,

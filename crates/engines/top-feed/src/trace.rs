@@ -10,17 +10,17 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
 use capture_recorder::facts::thread_name;
+use capture_recorder::{ProcessSet, ReadBoth, RequestSource, Rings, SocketRequests};
 use live_objects::Objects;
 use observer::Observer;
 use spdk_trace::{CopiedSlots, Follower, Lcore, RawTrace, Record, Tail, Ticks, Total};
-use text::printable::{self, path as printable};
-use trace_source::{FileSource, trace_of};
+use text::printable;
+use trace_source::FileSource;
 
 use super::pace::Pace;
-use super::requests::Requests;
-use super::{Beat, FeedOptions, Part};
+use super::requests::{Requests, Writer};
+use super::{Beat, FeedOptions, Part, Worker};
 
 /// Limit on the buffers of slots that are kept.
 const MAX_SPARE_BUFFERS: usize = 8;
@@ -28,45 +28,35 @@ const MAX_SPARE_BUFFERS: usize = 8;
 const MAX_SPARE_BYTES: usize = 1 << 19;
 /// Time between two looks at the owners of a trace: reading all takes a millisecond.
 const OWNER_SCAN_INTERVAL: Duration = Duration::from_millis(500);
+/// The same if there are new owners: records are held back for longer than that.
+const NEW_OWNER_SCAN_INTERVAL: Duration = Duration::from_millis(20);
 /// Time between two readings of what probes have sent: a connection that is named a moment later is
 /// named in time.
 const PROBES: Duration = Duration::from_millis(40);
 /// Time after its end at which a second is closed, beside the time for which records are held back.
 const SETTLE_TIME: Duration = Duration::from_millis(110);
-/// Limit on the attempts to find a trace file that has just been created, and to read a window.
+/// Limit on the attempts to read a window.
 const MAX_TRIES: usize = 5;
-/// Time between two attempts to find a trace file.
-const RETRY_INTERVAL: Duration = Duration::from_millis(20);
+/// Limit on the delay of a recording of sockets behind the present.
+const MAX_RECORDING_DELAY: Duration = Duration::from_millis(500);
+/// Time between two looks at how far it is.
+const RECORDING_INTERVAL: Duration = Duration::from_millis(20);
+/// Time without a further send after which a reply at a socket counts as complete, in its ticks:
+/// nanoseconds.
+const QUIET_TICKS: u64 = 100_000_000;
 
 /// Trace that can be followed.
 pub(crate) struct Trace {
     pid: u32,
-    source: FileSource,
-    follower: Follower,
+    rings: Rings,
 }
 
 impl Trace {
-    /// Finds the trace file that the process writes. A process that has just been started may not
-    /// have completed it yet.
-    pub(crate) fn find(pid: u32) -> anyhow::Result<Self> {
-        for _ in 1..MAX_TRIES {
-            if let Ok(trace) = Self::find_once(pid) {
-                return Ok(trace);
-            }
-            std::thread::sleep(RETRY_INTERVAL);
-        }
-        Self::find_once(pid)
-    }
-
-    fn find_once(pid: u32) -> anyhow::Result<Self> {
-        let path = trace_of(pid)?;
-        let reading = || format!("reading {}", printable(&path));
-        let source = FileSource::open(&path).with_context(reading)?;
-        let follower = Follower::new(&source).with_context(reading)?;
+    /// Finds the trace file that the process writes, or starts to record the requests at sockets.
+    pub(crate) fn find(requests: RequestSource, processes: &ProcessSet) -> anyhow::Result<Self> {
         Ok(Self {
-            pid,
-            source,
-            follower,
+            pid: processes.first(),
+            rings: Rings::open_source(requests, processes)?,
         })
     }
 
@@ -76,14 +66,19 @@ impl Trace {
         options: &FeedOptions,
         observer: &Observer,
     ) -> anyhow::Result<Reading> {
-        let Self {
-            pid,
+        let Self { pid, rings } = self;
+        let read_both = rings.clock();
+        let Rings {
             source,
             follower,
-        } = self;
+            sockets,
+            ..
+        } = rings;
         let specs = options.specs.clone();
         let requests = Requests::new(follower.tpoints().all(), &specs, follower.tick_rate())?;
         let objects = match RawTrace::read(&source) {
+            // A server of any kind has none.
+            Ok(_) if sockets.is_some() => Objects::Known(None),
             Ok(trace) => Objects::start(
                 pid,
                 specs,
@@ -107,9 +102,12 @@ impl Trace {
             requests,
             writers,
             owners_read: None,
+            connections: 0,
             spare: Vec::new(),
             has_gap: false,
             all_records: options.all_records,
+            sockets,
+            read_both,
         })
     }
 }
@@ -123,11 +121,17 @@ pub(crate) struct Reading {
     requests: Requests,
     writers: Vec<(Lcore, Arc<str>)>,
     owners_read: Option<Instant>,
+    /// Number of connections that a recording had named by then.
+    connections: u64,
     /// Memory for slots, to be used again.
     spare: Vec<Vec<u8>>,
     /// True if slots were left out since the last poll.
     has_gap: bool,
     all_records: bool,
+    /// Recording that writes the trace, if it is not the process itself.
+    sockets: Option<SocketRequests>,
+    /// Clock of the trace's ticks.
+    read_both: ReadBoth,
 }
 
 impl Reading {
@@ -151,9 +155,12 @@ impl Reading {
                 self.requests.skip_second();
                 continue;
             }
-            self.requests.ends_at(Ticks(sys::clock::ticks()));
+            let end = (self.read_both)().ticks;
+            self.requests.ends_at(end);
             // Records of this second may still come; meanwhile the next one begins.
-            self.settle(beat, &mut pace)?;
+            self.settle(end, beat, &mut pace)?;
+            self.requests
+                .settle(Ticks(end.0.saturating_sub(QUIET_TICKS)));
             let (traffic, writers) = self.close(ended - began, &before, &totals);
             pace.next_second(traffic.written);
             if parts
@@ -202,7 +209,15 @@ impl Reading {
     }
 
     /// Reads on until the records of the second that has ended are there.
-    fn settle(&mut self, beat: &Beat, pace: &mut Pace) -> anyhow::Result<()> {
+    fn settle(&mut self, end: Ticks, beat: &Beat, pace: &mut Pace) -> anyhow::Result<()> {
+        let latest = Instant::now() + MAX_RECORDING_DELAY;
+        let is_behind = |sockets: &SocketRequests| sockets.complete() < end.0;
+        while self.sockets.as_ref().is_some_and(is_behind)
+            && !beat.is_over()
+            && Instant::now() < latest
+        {
+            beat.wait_until(Instant::now() + RECORDING_INTERVAL);
+        }
         let until = Instant::now() + self.objects.hold() + SETTLE_TIME;
         if pace.is_sampled() || pace.is_used_up() {
             self.hand_out_all();
@@ -274,10 +289,17 @@ impl Reading {
         self.objects.learn(self.follower.given());
         self.objects
             .count_losses(self.follower.losses().map(|loss| loss.slots).sum());
+        let named = self.sockets.as_ref().map_or(0, SocketRequests::connections);
+        let interval = if named == self.connections {
+            OWNER_SCAN_INTERVAL
+        } else {
+            NEW_OWNER_SCAN_INTERVAL
+        };
         if self
             .owners_read
-            .is_none_or(|read| read.elapsed() >= OWNER_SCAN_INTERVAL)
+            .is_none_or(|read| read.elapsed() >= interval)
         {
+            self.connections = named;
             self.follower.refresh_owners(&self.source)?;
             self.owners_read = Some(Instant::now());
             self.objects
@@ -292,7 +314,7 @@ impl Reading {
         length: Duration,
         before: &[(Lcore, Total)],
         totals: &[(Lcore, Total)],
-    ) -> (top::Traffic, Vec<Option<Arc<str>>>) {
+    ) -> (top::Traffic, Vec<Option<Worker>>) {
         let of_ring = |((lcore, before), (_, now)): (&(Lcore, Total), &(Lcore, Total))| {
             let (read, lost) = (now.copied - before.copied, now.lost - before.lost);
             (*lcore, read, read + lost)
@@ -308,14 +330,15 @@ impl Reading {
             (sum.0 + written, sum.1 + read)
         });
         let (traffic, writers) = self.requests.close(length, slots, scale);
-        let name = |lcore: Option<Lcore>| {
-            let lcore = lcore?;
-            self.writers
-                .iter()
-                .find(|(ring, _)| *ring == lcore)
-                .map(|(_, name)| Arc::clone(name))
+        let worker = |writer: Option<Writer>| match writer? {
+            Writer::Thread(tid) => Some(Worker::Numbered(tid)),
+            Writer::Ring(lcore) => {
+                let mut all = self.writers.iter();
+                let (_, name) = all.find(|(ring, _)| *ring == lcore)?;
+                Some(Worker::Named(Arc::clone(name)))
+            }
         };
-        (traffic, writers.into_iter().map(name).collect())
+        (traffic, writers.into_iter().map(worker).collect())
     }
 }
 

@@ -10,6 +10,9 @@ use crate::sample::{
 };
 use crate::{cpus, views};
 
+/// Rank of columns that are not shown: what they tell does not exist for these rows.
+pub(crate) const HIDDEN: u8 = u8::MAX;
+
 /// Column of a table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Column {
@@ -146,7 +149,8 @@ impl Table<'_> {
     /// Returns the columns that fit for rows with these cells, each with its width. Columns of rank
     /// 0 are always there.
     pub(crate) fn fit(&self, width: usize, rows: &[Vec<Cell>]) -> Vec<(usize, usize)> {
-        let mut by_rank: Vec<usize> = (0..self.columns.len()).collect();
+        let is_shown = |index: &usize| self.columns[*index].rank != HIDDEN;
+        let mut by_rank: Vec<usize> = (0..self.columns.len()).filter(is_shown).collect();
         by_rank.order_by_key(|&index| self.columns[index].rank);
         let (mut used, mut chosen) = (0, Vec::new());
         for index in by_rank {

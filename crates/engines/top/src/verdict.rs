@@ -79,15 +79,12 @@ fn worst_thread<'a>(sample: &'a Sample, slowest: Option<&Connection>) -> Option<
             .flatten()
             .filter(|thread| thread.taken() >= MIN_REPORTED_SHARE)
     };
-    let of = |connection: &Connection, thread: &Thread| {
-        connection.thread.as_deref() == Some(thread.name.as_str())
-    };
-    let own = slowest.and_then(|connection| lost().find(|thread| of(connection, thread)));
+    let own = slowest.and_then(|connection| lost().find(|thread| connection.is_of(thread)));
     let works = |thread: &&Thread| match &sample.traffic {
         Some(traffic) => traffic
             .connections
             .iter()
-            .any(|connection| of(connection, thread)),
+            .any(|connection| connection.is_of(thread)),
         None => true,
     };
     own.or_else(|| {
@@ -99,11 +96,9 @@ fn worst_thread<'a>(sample: &'a Sample, slowest: Option<&Connection>) -> Option<
 
 /// Returns the line of a thread that lost time, with its relation to the slowest request.
 fn thread_line(thread: &Thread, slowest: Option<(&Traffic, &Connection)>) -> String {
-    let is_its =
-        |connection: &Connection| connection.thread.as_deref() == Some(thread.name.as_str());
     let (whose, relation) = match slowest {
         None => ("", String::new()),
-        Some((traffic, connection)) if is_its(connection) => {
+        Some((traffic, connection)) if connection.is_of(thread) => {
             let is_sampled = traffic.read < traffic.written;
             ("its thread ", at_once(thread, connection, is_sampled))
         }

@@ -21,6 +21,14 @@ struct Process {
 }
 
 impl Application {
+    /// Makes the application of these processes, without those that have ended.
+    pub fn of(pids: impl IntoIterator<Item = u32>) -> Self {
+        Self {
+            processes: pids.into_iter().filter_map(Process::find).collect(),
+            blind: false,
+        }
+    }
+
     /// Finds the processes that have the file mapped or open for writing. If a process may not be
     /// inspected, the id in the file's name decides. Readers of the trace don't count.
     pub fn find(path: &Path) -> Self {

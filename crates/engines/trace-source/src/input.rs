@@ -24,7 +24,7 @@ const FIRST_BYTES: u64 = 512;
 pub struct LoadedTrace {
     /// Trace.
     pub trace: Trace,
-    /// Name for messages: the file's path, or "standard input".
+    /// Name for messages: the file's path, "standard input" or "the requests".
     pub name: String,
     /// Measured rate of its ticks, if the trace is written on this machine while it is read.
     pub measured: Option<MeasuredRate>,
@@ -47,6 +47,8 @@ pub enum Place {
     File(PathBuf),
     /// Standard input.
     Piped(PipedInput),
+    /// Trace that this process wrote itself, in memory.
+    Recorded(FileSource),
 }
 
 /// Stream that can be read only once, from its beginning to its end.
@@ -86,7 +88,7 @@ impl Place {
     pub fn path(&self) -> Option<&Path> {
         match self {
             Self::File(path) => Some(path),
-            Self::Piped(_) => None,
+            Self::Piped(_) | Self::Recorded(_) => None,
         }
     }
 
@@ -95,6 +97,7 @@ impl Place {
         match self {
             Self::File(path) => printable(path),
             Self::Piped(_) => "standard input".to_owned(),
+            Self::Recorded(_) => "the requests".to_owned(),
         }
     }
 
@@ -103,7 +106,7 @@ impl Place {
     pub fn access(&self) -> Access {
         match self {
             Self::File(path) if captures::is_capture(path) => Access::Owner,
-            Self::File(_) | Self::Piped(_) => Access::Umask,
+            Self::File(_) | Self::Piped(_) | Self::Recorded(_) => Access::Umask,
         }
     }
 
@@ -116,6 +119,7 @@ impl Place {
             Self::File(path) => load_file(&path, again, observer)
                 .map_err(|error| part_of_capture(&path).unwrap_or(error)),
             Self::Piped(piped) => piped.load(again),
+            Self::Recorded(source) => RawTrace::read(&source).map(Trace::Raw).map_err(Into::into),
         };
         let trace = trace.with_context(|| format!("reading {name}"))?;
         Ok(LoadedTrace {

@@ -6,12 +6,13 @@ use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
+use capture_recorder::RequestSource;
 use clap::Args;
 use console::messages::note;
 use console::{output, terminal};
 use errors::usage;
 use host::user_file;
-use process_selector::{ProcessCount, ProcessSelector, Role};
+use process_selector::ProcessSelector;
 use text::printable::path as printable;
 use trace_source::{
     LoadedTrace, NAME_BASE, PipedInput, Place, SHM, captures, describe_available, named, trace_of,
@@ -20,6 +21,7 @@ use trace_source::{
 
 use crate::args::objects::ObjectArgs;
 use crate::args::process::{self, ProcessOptions};
+use crate::args::requests::{Recording, RequestArgs};
 
 /// Context of an error at standard input.
 const READING_STDIN: &str = "reading standard input";
@@ -44,7 +46,7 @@ pub(crate) struct InputArgs {
         long,
         value_name = "FILE",
         short_alias = 'f',
-        conflicts_with_all = ["pid", "name"]
+        conflicts_with_all = ["pid", "name", "requests"]
     )]
     pub(crate) input: Option<PathBuf>,
 
@@ -60,12 +62,15 @@ pub(crate) struct InputArgs {
         short = 's',
         long = "app",
         value_name = "APP",
-        conflicts_with = "input"
+        conflicts_with_all = ["input", "requests"]
     )]
     app: Option<String>,
 
     #[command(flatten)]
     process: ProcessOptions,
+
+    #[command(flatten)]
+    requests: RequestArgs,
 
     /// The application's shared memory id, if it was started with --shm-id
     #[arg(
@@ -82,33 +87,56 @@ pub(crate) struct Input {
     pub(crate) place: Place,
     /// Process that was named instead of a trace.
     pub(crate) process: Option<u32>,
+    /// Recording that writes the trace, if it is one of requests at sockets.
+    pub(crate) recording: Option<Recording>,
 }
 
 impl InputArgs {
-    /// Resolves the options to a trace.
-    pub(crate) fn resolve(&self, command: &'static str) -> anyhow::Result<Input> {
+    /// Resolves the options to a trace. With requests of sockets, starts to record it. `done` is
+    /// the word for what the command does with several processes of a server.
+    pub(crate) fn resolve(
+        &self,
+        command: &'static str,
+        done: &'static str,
+    ) -> anyhow::Result<Input> {
         let bare = self.bare_process().map(|word| ProcessSelector::new([word]));
         let selector = bare.unwrap_or_else(|| self.process.selector());
-        let role = Role {
-            command,
-            takes: ProcessCount::OneTraced(trace_source::writes_trace),
-            starts: false,
-        };
-        let pid = if selector.is_empty() {
+        let requests = self.requests.clone().or_found(&selector, command);
+        let processes = if selector.is_empty() {
             None
         } else {
-            Some(selector.one(role, &terminal::observer())?)
+            Some(requests.processes(selector, (command, done))?)
         };
-        match (pid, &self.app) {
-            (Some(pid), None) => Ok(Input {
-                place: Place::File(trace_of(pid)?),
-                process: Some(pid),
-            }),
-            _ => Ok(Input {
-                place: self.place(pid)?,
+        if requests.source() == RequestSource::Sockets {
+            let processes = processes.ok_or_else(|| self.without_server())?;
+            let (recording, source) = Recording::start(processes)?;
+            return Ok(Input {
+                place: Place::Recorded(source),
                 process: None,
-            }),
+                recording: Some(recording),
+            });
         }
+        let pid = processes.map(|it| it.first());
+        let (place, process) = match (pid, &self.app) {
+            (Some(pid), None) => (Place::File(trace_of(pid)?), Some(pid)),
+            _ => (self.place(pid)?, None),
+        };
+        Ok(Input {
+            place,
+            process,
+            recording: None,
+        })
+    }
+
+    /// Returns the error for requests of sockets without a process.
+    fn without_server(&self) -> anyhow::Error {
+        usage(match &self.file {
+            Some(word) => format!(
+                "--requests sockets needs a running server, and no process is called {}",
+                printable(word)
+            ),
+            None => "--requests sockets needs a running server: give -p PID or -p NAME".to_owned(),
+        })
     }
 
     /// Returns the file that the options name, if any, for completing names in it. Reads and

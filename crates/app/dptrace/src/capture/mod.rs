@@ -19,7 +19,7 @@ use errors::usage;
 use live_objects::ObjectSources;
 use live_objects::probes::RING_BYTES;
 use observer::Observer;
-use process_selector::{ProcessCount, Role, check_process};
+use process_selector::check_process;
 use text::shell;
 use timeline::inputs::Inputs;
 use trace_source::cpus;
@@ -112,37 +112,23 @@ Examples:
   dptrace report CAPTURE                            explain each slow request
   dptrace trace -i CAPTURE --info                   what was captured";
 
-const ROLE: Role = Role {
-    command: "capture",
-    takes: ProcessCount::OneTraced(trace_source::writes_trace),
-    starts: false,
-};
-
-const SERVER_ROLE: Role = Role {
-    command: "capture",
-    takes: ProcessCount::All("captured"),
-    starts: false,
-};
-
 impl CaptureArgs {
+    /// Returns the same with the source of requests that the process has, if none is typed.
+    fn with_found_source(&self) -> Self {
+        let requests = self.requests.clone();
+        Self {
+            requests: requests.or_found(&self.process.selector(), "capture"),
+            ..self.clone()
+        }
+    }
+
     /// Finds the process, or all processes of a server: that which started the others first.
     fn processes(&self) -> anyhow::Result<ProcessSet> {
-        let (selector, observer) = (self.process.selector(), terminal::observer());
+        let selector = self.process.selector();
         if selector.is_empty() {
             return Err(usage("nothing to capture: give -p PID or -p NAME"));
         }
-        let set = match self.requests.source() {
-            RequestSource::Trace => ProcessSet::one(selector.one(ROLE, &observer)?),
-            RequestSource::Sockets => {
-                let mut pids = selector.all(SERVER_ROLE, &observer)?;
-                let founders = process_selector::founders(&pids);
-                pids.sort_by_key(|pid| !founders.contains(pid));
-                ProcessSet {
-                    pids,
-                    children: true,
-                }
-            }
-        };
+        let set = self.requests.processes(selector, ("capture", "captured"))?;
         check_process(set.first())?;
         Ok(set)
     }
@@ -171,6 +157,7 @@ fn check_room_for(rings: Option<&Rings>, args: &CaptureArgs) -> anyhow::Result<(
 
 /// Runs the command.
 pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
+    let args = &args.with_found_source();
     if let Some(slow) = args.slow.slow {
         return slow::run(args, slow);
     }

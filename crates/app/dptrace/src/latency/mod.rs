@@ -1,6 +1,7 @@
 //! `dptrace latency`: how long each stage of a request takes.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use console::messages::note;
@@ -15,13 +16,14 @@ use live_objects::{BracketingReadings, with_owners};
 use objects::ObjectSpec;
 use records::Field;
 use requests::{AddressHistory, CONNECTION, Queues, field};
-use spdk_trace::{TickRate, Ticks, Tpoint};
+use spdk_trace::{TickRate, Ticks, Tpoint, Trace};
 use trace_source::{LoadedTrace, MeasuredRate, Place, beside};
 
 use crate::args::filter::FilterArgs;
 use crate::args::input::{self, Input, InputArgs, refuse_to_overwrite};
 use crate::args::mistaken;
 use crate::args::objects::ObjectArgs;
+use crate::args::requests::Recording;
 
 /// `dptrace latency`, as typed.
 #[derive(Args, Clone, Debug)]
@@ -72,6 +74,18 @@ pub(crate) struct LatencyArgs {
     #[arg(long, conflicts_with = "json", help_heading = "Output")]
     plot: bool,
 
+    /// With --requests: measure for this time: 5 or 5s (seconds), 500ms, 1m30s
+    ///
+    /// Default: until Ctrl-C, or the end of the process.
+    #[arg(
+        long = "for",
+        value_name = "DURATION",
+        value_parser = ::text::duration::parse,
+        requires = "requests",
+        help_heading = "Input"
+    )]
+    duration: Option<Duration>,
+
     /// Also print the N slowest objects
     ///
     /// With each one's owner, where and when it took so long, all its records, and the command that
@@ -103,15 +117,28 @@ Examples:
   dptrace latency FILE --summary --plot   which connections have it
   dptrace latency FILE --by owner.subnqn,owner.qid
   dptrace latency FILE -b qpairs.txt --by qpair.hostnqn --summary
-  dptrace latency FILE --tpoint 'RDMA_REQ_*'";
+  dptrace latency FILE --tpoint 'RDMA_REQ_*'
+  dptrace latency -p postgres --requests sockets --for 3s --by arg.op";
 
 /// Runs the command.
 pub(crate) fn run(args: &LatencyArgs) -> anyhow::Result<()> {
-    let Input { place, process } = args.input.resolve("latency")?;
+    let Input {
+        place,
+        process,
+        recording,
+    } = args.input.resolve("latency", "measured")?;
     refuse_to_overwrite(&place, &args.objects, args.output.as_deref())?;
     mistaken::refuse(&place, args.objects.sources().recordings())?;
+    let sockets = recording
+        .as_ref()
+        .map(Recording::pid)
+        .map(NextStep::Sockets);
+    recording.map_or(Ok(()), |it| it.run_for(args.duration))?;
     let (show, access) = (
-        ListCommand::for_trace(&place, &args.objects.sources(), args.slowest > 0),
+        match sockets.as_ref().and_then(NextStep::command) {
+            Some(capture) => ListCommand::Recorded(capture),
+            None => ListCommand::for_trace(&place, &args.objects.sources(), args.slowest > 0),
+        },
         place.access(),
     );
     let path = if let Place::File(path) = &place {
@@ -129,18 +156,25 @@ pub(crate) fn run(args: &LatencyArgs) -> anyhow::Result<()> {
         }
         _ => None,
     };
+    let is_recorded = matches!(place, Place::Recorded(_));
     let loaded = input::load_measured(place)?;
     let alive = around.map(BracketingReadings::finish).unwrap_or_default();
-    let next = if args.json {
-        NextStep::Nothing
-    } else {
-        NextStep::find(&loaded, path, process)
+    let next = match sockets {
+        _ if args.json => NextStep::Nothing,
+        Some(sockets) => sockets,
+        None => NextStep::find(&loaded, path, process),
     };
     let report = measure(args, &alive, &loaded, (show, &next))?;
     let mut output = Output::whole(args.output.as_deref(), access)?;
     output.buffer.extend_from_slice(report.text.as_bytes());
     output.finish()?;
     // Below the report, where it is noticed.
+    if is_recorded && is_wrapped(&loaded.trace) {
+        note(
+            "there is room for some 200,000 requests, and there were more: these are the last ones; \
+             a shorter --for has all",
+        );
+    }
     loaded
         .measured
         .iter()
@@ -160,6 +194,14 @@ fn note_rate(measured: &MeasuredRate, stated: TickRate) {
             "these times use the measured rate of {measured} ticks/s; the trace states {stated}, \
              which dptrace trace uses"
         ));
+    }
+}
+
+/// Returns whether old records were overwritten.
+fn is_wrapped(trace: &Trace) -> bool {
+    match trace {
+        Trace::Raw(raw) => raw.rings().any(|ring| ring.wrapped),
+        Trace::Json(_) | Trace::Captured(_) => false,
     }
 }
 

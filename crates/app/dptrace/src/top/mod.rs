@@ -15,10 +15,11 @@ use errors::usage;
 use process_selector::{ProcessCount, Role};
 use screen::Screen;
 use top::Keys;
-use top_feed::{FeedOptions, Processes, Series, Sources, Step, Subject};
+use top_feed::{FeedOptions, ProcessSet, Processes, RequestSource, Series, Sources, Step, Subject};
 use watch::Watch;
 
 use crate::args::process::ProcessArgs;
+use crate::args::requests::RequestArgs;
 use crate::args::specs::SpecArgs;
 
 /// Interval between checks for a stop request.
@@ -34,6 +35,9 @@ const STOP_POLL_INTERVAL: Duration = Duration::from_millis(100);
 pub(crate) struct TopArgs {
     #[command(flatten)]
     process: ProcessArgs,
+
+    #[command(flatten)]
+    requests: RequestArgs,
 
     #[command(flatten)]
     specs: SpecArgs,
@@ -99,6 +103,7 @@ Examples:
   dptrace top -p PID --batch 60 > top.txt
   dptrace top -p PID --json | jq .stages
   dptrace top -p PID --once --cpus            with the CPUs of its pollers
+  dptrace top -p postgres --requests sockets  requests of any server
   dptrace top -p PID --all-records            no slow request is missed";
 
 const ROLE: Role = Role {
@@ -117,9 +122,12 @@ pub(crate) fn run(args: &TopArgs) -> anyhow::Result<()> {
         let advice = "--once or --batch N prints text, --json a line each second";
         full_screen::check("top", advice)?;
     }
-    let (pid, among) = find(args, seconds.is_none())?;
-    pid.map_or(Ok(()), process_selector::check_process)?;
+    let (first, among) = find(args, seconds.is_none())?;
+    if let Some(first) = &first {
+        process_selector::check_process(first.first())?;
+    }
     let options = FeedOptions {
+        requests: args.requests.source(),
         specs: args.specs.resolve()?,
         probes: !args.no_probes,
         all_records: args.all_records,
@@ -127,11 +135,11 @@ pub(crate) fn run(args: &TopArgs) -> anyhow::Result<()> {
         cpus: args.cpus,
     };
     sys::allocator::keep_little();
-    let open = |pid| {
-        let sources = Sources::open(pid, &options, &terminal::observer())?;
-        anyhow::Ok((Subject::open(pid)?, sources))
+    let open = |processes: ProcessSet| {
+        let sources = Sources::open(&processes, &options, &terminal::observer())?;
+        anyhow::Ok((Subject::open(processes.first())?, sources))
     };
-    let first = pid.map(open).transpose()?;
+    let first = first.map(open).transpose()?;
     let interrupt = Interrupt::catch()?;
     match (seconds, first) {
         (Some(seconds), Some((subject, sources))) => {
@@ -160,16 +168,21 @@ pub(crate) fn run(args: &TopArgs) -> anyhow::Result<()> {
 
 /// Finds the process to show: on a screen, `None` if the user has to choose it, and the processes
 /// from which to choose, or none for all.
-fn find(args: &TopArgs, on_screen: bool) -> anyhow::Result<(Option<u32>, Vec<u32>)> {
+fn find(args: &TopArgs, on_screen: bool) -> anyhow::Result<(Option<ProcessSet>, Vec<u32>)> {
     let (selector, observer) = (args.process.selector(), terminal::observer());
-    match (selector.is_empty(), on_screen) {
-        (true, true) => Ok((Processes::only_target(), Vec::new())),
+    let is_traced = args.requests.source() == RequestSource::Trace;
+    match (selector.is_empty(), on_screen && is_traced) {
+        (true, true) => Ok((Processes::only_target().map(ProcessSet::one), Vec::new())),
         (true, false) => Err(usage("nothing to show: give -p PID or -p NAME")),
         (false, true) => {
             let pids = selector.all(ROLE, &observer)?;
-            Ok((selector.one(ROLE, &observer).ok(), pids))
+            let one = selector.one(ROLE, &observer).ok();
+            Ok((one.map(ProcessSet::one), pids))
         }
-        (false, false) => Ok((Some(selector.one(ROLE, &observer)?), Vec::new())),
+        (false, false) => {
+            let processes = args.requests.processes(selector, ("top", "shown"))?;
+            Ok((Some(processes), Vec::new()))
+        }
     }
 }
 

@@ -15,6 +15,7 @@ use screen::{Screen, counted};
 use spdk_trace::{Follower, Record, Ticks};
 use trace_source::{Application, FileSource, HOLD_TIME, Pressure, Reader, warn_problems};
 
+use crate::args::requests::Recording;
 use crate::listing::{ListOptions, Lister};
 
 /// Number of lcores whose losses are reported one by one.
@@ -44,12 +45,14 @@ pub(crate) struct FollowRequest {
 pub(crate) struct Stop {
     pub(crate) interrupt: Interrupt,
     pub(crate) after: Option<Duration>,
+    /// Recording that writes the trace, which is to be ended first.
+    pub(crate) recording: Option<Recording>,
 }
 
 /// Follows a trace file: one thread reads ([`Reader`]), this one does the rest.
 pub(crate) fn follow(
     mut follower: Follower,
-    what: &FollowRequest,
+    mut what: FollowRequest,
     objects: &mut Objects,
     filter: &mut Filter,
     output: &mut Output,
@@ -62,12 +65,15 @@ pub(crate) fn follow(
     let mut lister = what.lister(&follower);
     format.begin(&mut output.buffer, &head, &lister.view);
     let reader = Reader::start(follower.tail(), what.source.again()?, what.has_room)?;
-    let mut end = EndTracker::new(what);
+    let mut recording = what.stop.recording.take();
+    let mut end = EndTracker::new(&what);
     let mut owners = FreshOwners::new(what.source.again()?);
     let why = loop {
         let batch = reader.next(STOP_POLL_INTERVAL);
         if let Some(why) = end.reached() {
+            let seen = recording.take().map(Recording::finish);
             reader.stop();
+            seen.transpose()?;
             end.why = Some(why);
         }
         // After the rings: the objects that they refer to are known by now.

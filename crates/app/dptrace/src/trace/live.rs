@@ -1,7 +1,5 @@
 //! Traces that are followed while they are written.
 
-use std::path::Path;
-
 use ::objects::ObjectSpec;
 use anyhow::Context as _;
 use bpf_session::POLL_INTERVAL;
@@ -16,11 +14,20 @@ use spdk_trace::{Follower, RawTrace, Ticks, Trace};
 use text::printable::path as printable;
 use trace_source::{Application, FileSource, Place, beside, cpus};
 
+use crate::args::requests::Recording;
+
 use super::follow::{FollowRequest, Stop, follow};
 use super::{Resolved, TraceArgs};
 
-/// Opens a raw trace file that is to be followed.
-fn open_followed(path: &Path) -> anyhow::Result<FileSource> {
+/// Opens a raw trace that is to be followed.
+fn open_followed(place: &Place) -> anyhow::Result<FileSource> {
+    let path = match place {
+        Place::File(path) => path,
+        Place::Recorded(source) => return Ok(source.again()?),
+        Place::Piped(_) => {
+            return Err(usage("--follow needs a trace file, not standard input"));
+        }
+    };
     if path.is_dir() {
         return Err(usage(format!(
             "--follow needs a trace that is being written, and {} is a capture",
@@ -64,10 +71,10 @@ fn start_objects(
     args: &TraceArgs,
     pid: u32,
     specs: Vec<ObjectSpec>,
-    (source, path): (&FileSource, &Path),
+    (source, place): (&FileSource, &Place),
 ) -> anyhow::Result<Objects> {
     let text = args.objects.sources().text()?;
-    let trace = RawTrace::read(source).with_context(|| format!("reading {}", printable(path)))?;
+    let trace = RawTrace::read(source).with_context(|| format!("reading {}", place.name()))?;
     Ok(Objects::start(
         pid,
         specs,
@@ -78,17 +85,15 @@ fn start_objects(
     ))
 }
 
-/// Prints the records of a trace while they are written.
-pub(super) fn follow_file(
+/// Prints the records of a trace while they are written, by the process `live` or a recording.
+pub(super) fn follow_trace(
     args: &TraceArgs,
     place: &Place,
     live: Option<u32>,
+    recording: Option<Recording>,
 ) -> anyhow::Result<()> {
-    let Place::File(path) = place else {
-        return Err(usage("--follow needs a trace file, not standard input"));
-    };
-    let reading = || format!("reading {}", printable(path));
-    let source = open_followed(path)?;
+    let reading = || format!("reading {}", place.name());
+    let source = open_followed(place)?;
     let follower = Follower::new(&source).with_context(reading)?;
     let span = || beside::span(&Trace::Raw(RawTrace::read(&source).ok()?));
     let Resolved {
@@ -98,20 +103,30 @@ pub(super) fn follow_file(
     } = args.resolve(follower.tpoints(), follower.tick_rate(), span)?;
     let known = known_of(&follower, &specs, live.is_some() || annotator.is_some());
     known.warn_missing(filter.fields(), &terminal::observer());
-    let application = Application::find(path);
-    if !known.names_connections() {
+    let application = match (&recording, place) {
+        (Some(recording), _) => recording.application(),
+        (None, place) => place.path().map(Application::find).unwrap_or_default(),
+    };
+    if recording.is_none() && !known.names_connections() {
         application.advice().iter().for_each(|text| note(text));
     }
     // Must precede the start of any thread: threads inherit the affinity.
-    let place = cpus::keep_off(application.pids().chain(live), &terminal::observer());
-    place.give_way_for(args.duration);
-    let has_room = place.has_room();
+    let placed;
+    let cpus = match &recording {
+        Some(recording) => &recording.place,
+        None => {
+            placed = cpus::keep_off(application.pids().chain(live), &terminal::observer());
+            &placed
+        }
+    };
+    cpus.give_way_for(args.duration);
+    let has_room = cpus.has_room();
     let without_pointers = annotator
         .as_ref()
         .and_then(|annotator| live_objects::without_pointers(annotator, follower.tpoints()));
     let mut objects = match live {
         None => Objects::Known(annotator.map(Box::new)),
-        Some(pid) => start_objects(args, pid, specs, (&source, path))?,
+        Some(pid) => start_objects(args, pid, specs, (&source, place))?,
     };
     objects.begin(&source).with_context(reading)?;
     if let Some(annotator) = objects.annotator() {
@@ -128,6 +143,7 @@ pub(super) fn follow_file(
     let stop = Stop {
         interrupt: Interrupt::catch()?,
         after: args.duration,
+        recording,
     };
     let what = FollowRequest {
         source,
@@ -139,7 +155,7 @@ pub(super) fn follow_file(
         options: args.list_options(),
         stop,
     };
-    follow(follower, &what, &mut objects, &mut filter, &mut output)?;
+    follow(follower, what, &mut objects, &mut filter, &mut output)?;
     output.finish()?;
     objects.report(without_pointers.as_deref(), &terminal::observer());
     Ok(())

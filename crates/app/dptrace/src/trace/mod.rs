@@ -27,7 +27,7 @@ use crate::args::mistaken;
 use crate::args::objects::ObjectArgs;
 use crate::listing::{self, ListOptions};
 use format::FormatName;
-use live::follow_file;
+use live::follow_trace;
 
 /// `dptrace trace`, as typed.
 #[derive(Args, Clone, Debug)]
@@ -96,7 +96,7 @@ pub(crate) struct TraceArgs {
     #[arg(short = 'F', long, conflicts_with_all = ["tail", "common", "list_tpoints", "info"], help_heading = "Output")]
     follow: bool,
 
-    /// With -F, or -p without -s: stop after this time: 5 or 5s (seconds), 500ms, 1m30s
+    /// With -F, --requests, or -p without -s: stop after this time: 5 or 5s (seconds), 500ms, 1m30s
     #[arg(long = "for", value_name = "DURATION", value_parser = ::text::duration::parse, help_heading = "Output")]
     duration: Option<Duration>,
 
@@ -105,13 +105,13 @@ pub(crate) struct TraceArgs {
     no_probes: bool,
 
     /// List the tracepoints that the trace can contain
-    #[arg(long, conflicts_with = "info", help_heading = "Instead of records")]
+    #[arg(long, conflicts_with_all = ["info", "requests"], help_heading = "Instead of records")]
     list_tpoints: bool,
 
     /// Describe the file
     ///
     /// Era, tick rate, lcores, number of records, overwritten and lost records, owners.
-    #[arg(long, help_heading = "Instead of records")]
+    #[arg(long, conflicts_with = "requests", help_heading = "Instead of records")]
     info: bool,
 
     /// With --info: list all owners
@@ -128,13 +128,18 @@ Examples:
   spdk_trace -f FILE -j | dptrace trace -b qpairs.txt   the same from JSON
   dptrace trace -s nvmf -p PID --tpoint 'TCP_REQ_*' --tail 20
   dptrace trace -p PID --for 10s                        live, connections named
+  dptrace trace -p postgres --requests sockets          requests of any server
   dptrace trace -i FILE --where 'owner.subnqn=*cnode1' --where 'time>1000'
   dptrace trace -i FILE --format ndjson | jq 'select(.size > 65536)'
   dptrace trace -i DIR --tpoint 'lib.ethdev.*'          a DPDK program's folder";
 
 /// Runs the command.
 pub(crate) fn run(args: &TraceArgs) -> anyhow::Result<()> {
-    let Input { place, process } = args.input.resolve("trace")?;
+    let Input {
+        place,
+        process,
+        recording,
+    } = args.input.resolve("trace", "followed")?;
     refuse_to_overwrite(&place, &args.objects, args.output.as_deref())?;
     if let Place::File(path) = &place
         && trace_source::dpdk::is_trace(path)
@@ -148,8 +153,8 @@ pub(crate) fn run(args: &TraceArgs) -> anyhow::Result<()> {
         objects: args.objects.for_place(&place),
         ..args.clone()
     };
-    if args.follow || live.is_some() {
-        return follow_file(args, &place, live);
+    if args.follow || live.is_some() || recording.is_some() {
+        return follow_trace(args, &place, live, recording);
     }
     if args.duration.is_some() {
         return Err(usage(

@@ -1,13 +1,12 @@
 //! Merger of the parts that the feeds bring into complete seconds.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use observer::Observer;
 use top::{Cpu, Poller, Sample, Thread, Traffic};
 
-use crate::{Part, SECOND, Source};
+use crate::{Part, SECOND, Source, Worker};
 
 /// Delay after which a late part is not waited for any longer.
 const MAX_PART_DELAY: Duration = Duration::from_secs(3);
@@ -16,7 +15,7 @@ const MAX_PART_DELAY: Duration = Duration::from_secs(3);
 /// the kernel, and of the CPUs.
 #[derive(Default)]
 struct PendingSecond {
-    traffic: Option<(Traffic, Vec<Option<Arc<str>>>)>,
+    traffic: Option<(Traffic, Vec<Option<Worker>>)>,
     threads: Option<Vec<Thread>>,
     cpus: Option<Vec<Cpu>>,
     pollers: Option<Vec<Poller>>,
@@ -201,12 +200,25 @@ fn named<'a>(threads: Option<&'a [Thread]>, name: Option<&str>) -> Option<&'a Th
 /// that thread.
 fn with_taken(
     mut traffic: Traffic,
-    writers: &[Option<Arc<str>>],
+    writers: &[Option<Worker>],
     threads: Option<&[Thread]>,
 ) -> Traffic {
     for (connection, writer) in traffic.connections.iter_mut().zip(writers) {
-        connection.thread.clone_from(writer);
-        connection.taken = named(threads, writer.as_deref()).map(Thread::taken);
+        let thread = match writer {
+            None => None,
+            Some(Worker::Named(name)) => {
+                connection.thread = Some(name.clone());
+                named(threads, Some(name))
+            }
+            Some(Worker::Numbered(tid)) => {
+                let thread = threads.and_then(|all| all.iter().find(|it| it.tid == *tid));
+                let name = thread.map_or("thread", |thread| &thread.name);
+                connection.thread = Some(format!("{name} [{tid}]").into());
+                connection.tid = Some(*tid);
+                thread
+            }
+        };
+        connection.taken = thread.map(Thread::taken);
     }
     traffic
 }

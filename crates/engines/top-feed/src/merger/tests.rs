@@ -106,7 +106,11 @@ fn connections_get_what_was_taken_from_their_thread() {
         connections: vec![top::Connection::default(); 2],
         ..Traffic::default()
     };
-    let traffic = with_taken(traffic, &[None, Some("reactor_1".into())], Some(&[thread]));
+    let traffic = with_taken(
+        traffic,
+        &[None, Some(Worker::Named("reactor_1".into()))],
+        Some(&[thread]),
+    );
     let taken: Vec<_> = traffic
         .connections
         .iter()

@@ -11,7 +11,7 @@ use std::time::Duration;
 use foldhash::fast::RandomState;
 use objects::{Annotator, ObjectSpec};
 use records::Context;
-use requests::{ObjectTracker, Outcome, Queues, TrackedObject, is_host_request};
+use requests::{ObjectTracker, Outcome, Queues, TrackedObject, is_host_request, sockets};
 use spdk_trace::{Object, Record, TickRate, Ticks, Tpoint, Trace};
 use text::printable;
 use top::{Phase, Request, Traffic};
@@ -20,6 +20,7 @@ use super::connections::Connections;
 
 use kinds::{Kind, kind};
 use second::CurrentSecond;
+pub(crate) use second::Writer;
 
 /// Limit on the slowest requests that are kept of a connection in a second.
 const MAX_SLOW_REQUESTS: usize = 3;
@@ -44,6 +45,8 @@ struct OpenObject {
     /// Tracepoint and time of its last record.
     last: (u16, Ticks),
     connection: Option<u32>,
+    /// True if it was counted, though it has not ended for certain.
+    is_counted: bool,
     /// Places of its stages so far, and ticks.
     stages: Vec<(u16, u64)>,
 }
@@ -65,6 +68,8 @@ pub(crate) struct Requests {
     number: u64,
     /// Tick at which the present second ends.
     end: Ticks,
+    /// True if the requests were seen at sockets.
+    of_sockets: bool,
 }
 
 /// Stage that was seen.
@@ -109,6 +114,7 @@ impl Requests {
             seconds: Default::default(),
             number: 1,
             end: Ticks(u64::MAX),
+            of_sockets: sockets::are_in(tpoints),
         })
     }
 
@@ -171,6 +177,7 @@ impl Requests {
             is_request: kind.is_request,
             last: (record.tpoint.id, record.tsc),
             connection: None,
+            is_counted: false,
             stages: spare.pop().unwrap_or_default(),
         });
         let Some(step) = step else {
@@ -185,6 +192,10 @@ impl Requests {
             } else {
                 related
             };
+        }
+        if let (Some(number), Some(tid)) = (live.connection, sockets::thread(record)) {
+            let part = self.seconds[at].parts.entry(number).or_default();
+            part.of_thread(tid);
         }
         if step.is_first {
             if let Some(part) = live
@@ -214,7 +225,7 @@ impl Requests {
     fn over(&mut self, object: TrackedObject<OpenObject>, at: usize) {
         let is_endless = object.data.stages.len() >= MAX_STAGES_OF_OBJECT;
         let mut stages = match object.outcome() {
-            Outcome::Timed if !is_endless => self.count(object, at),
+            Outcome::Timed if !is_endless && !object.data.is_counted => self.count(object, at),
             Outcome::Timed | Outcome::Torn | Outcome::Excluded(_) | Outcome::Point => {
                 object.data.stages
             }
@@ -222,6 +233,26 @@ impl Requests {
         if stages.capacity() > 0 && self.spare.len() < MAX_SPARE_BUFFERS {
             stages.clear();
             self.spare.push(stages);
+        }
+    }
+
+    /// Counts the requests of sockets that seem to be over, since their connections were quiet after
+    /// that time: no further request may come, which would show it.
+    pub(crate) fn settle(&mut self, quiet: Ticks) {
+        if !self.of_sockets {
+            return;
+        }
+        let is_over = |object: &TrackedObject<OpenObject>| {
+            let is_quiet = object.is_perhaps_over() && object.until <= quiet;
+            is_quiet && !object.data.is_counted
+        };
+        let mut settled = Vec::new();
+        for object in self.objects.open().filter(|object| is_over(object)) {
+            settled.push(object.clone());
+            object.data.is_counted = true;
+        }
+        for object in settled {
+            self.over(object, 0);
         }
     }
 

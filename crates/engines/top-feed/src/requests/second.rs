@@ -11,11 +11,25 @@ use top::{Connection, Phase, Request, Share, Stage, Traffic};
 use super::kinds::{Kind, is_transfer};
 use super::{Requests, StageInfo};
 
+/// Limit on the threads of a connection that are counted.
+const MAX_THREADS: usize = 32;
+
+/// Writer of a connection's records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Writer {
+    /// Thread that writes this ring.
+    Ring(Lcore),
+    /// Thread with this number.
+    Thread(u32),
+}
+
 /// Connection's part of a second.
 #[derive(Clone, Debug)]
 pub(super) struct ConnectionStats {
     /// Numbers of requests that ended, and of blocks, by ring. A connection has one ring, or a few.
     pub(super) ended: Vec<(Lcore, (u64, u64))>,
+    /// Threads that received or sent, with the number of their records.
+    pub(super) threads: Vec<(u32, u64)>,
     pub(super) depth: (u64, u64),
     pub(super) times: Histogram,
     pub(super) phases: Share<Phase>,
@@ -38,7 +52,7 @@ impl Requests {
         length: Duration,
         (written, read): (u64, u64),
         scale: impl Fn(Lcore) -> f64,
-    ) -> (Traffic, Vec<Option<Lcore>>) {
+    ) -> (Traffic, Vec<Option<Writer>>) {
         let [mut second, next] = std::mem::take(&mut self.seconds);
         self.seconds[0] = next;
         self.end = Ticks(u64::MAX);
@@ -58,6 +72,7 @@ impl Requests {
                     .sum::<f64>()
                     / seconds
             };
+            let writer = part.writer(self.of_sockets);
             let identity = self.connections.identity(number);
             // Requests of an admin queue are not counted, as they wait by design; nor are its
             // blocks, so that both rates are of the same requests.
@@ -70,15 +85,11 @@ impl Requests {
                 times: part.times,
                 phases: part.phases,
                 thread: None,
+                tid: None,
                 taken: None,
                 slowest: part.slowest,
             });
-            writers.push(
-                part.ended
-                    .iter()
-                    .max_by_key(|(lcore, sums)| (sums.0, *lcore))
-                    .map(|(lcore, _)| *lcore),
-            );
+            writers.push(writer);
         }
         let stages = self.stages_of(&mut second);
         self.forget();
@@ -87,6 +98,7 @@ impl Requests {
                 length,
                 written,
                 read,
+                of_sockets: self.of_sockets,
                 connections,
                 stages,
             },
@@ -113,6 +125,7 @@ impl Default for ConnectionStats {
     fn default() -> Self {
         Self {
             ended: Vec::new(),
+            threads: Vec::new(),
             depth: (0, 0),
             times: Histogram::new(Scale::COARSE),
             phases: Share::default(),
@@ -134,6 +147,30 @@ impl ConnectionStats {
         if let Some((_, ArgValue::Int(depth))) = depth {
             self.depth = (self.depth.0.saturating_add(depth), self.depth.1 + 1);
         }
+    }
+
+    /// Counts a record of a thread.
+    pub(super) fn of_thread(&mut self, tid: u32) {
+        let known = self.threads.iter_mut().find(|(known, _)| *known == tid);
+        if let Some((_, count)) = known {
+            *count += 1;
+        } else if self.threads.len() < MAX_THREADS {
+            self.threads.push((tid, 1));
+        }
+    }
+
+    /// Returns who writes most of its records: a ring, or a thread if `of_sockets`.
+    fn writer(&self, of_sockets: bool) -> Option<Writer> {
+        if of_sockets {
+            let busiest = self
+                .threads
+                .iter()
+                .max_by_key(|(tid, count)| (*count, *tid));
+            return busiest.map(|(tid, _)| Writer::Thread(*tid));
+        }
+        let most = self.ended.iter();
+        let most = most.max_by_key(|(lcore, sums)| (sums.0, *lcore));
+        most.map(|(lcore, _)| Writer::Ring(*lcore))
     }
 
     /// Returns the counts of a ring.

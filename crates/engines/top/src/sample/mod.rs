@@ -35,6 +35,8 @@ pub struct Traffic {
     pub written: u64,
     /// Number of these slots that were read. Rates are scaled by the rest.
     pub read: u64,
+    /// True if the requests are those of any server, seen at its sockets.
+    pub of_sockets: bool,
     /// Connections with requests in this second or in flight.
     pub connections: Vec<Connection>,
     /// Stages of all requests; the first one is the whole request. A stage keeps its place from
@@ -75,10 +77,22 @@ pub struct Connection {
     pub phases: Share<Phase>,
     /// Thread that writes most of its records, if it is known.
     pub thread: Option<Arc<str>>,
+    /// Number of that thread, if the records state it.
+    pub tid: Option<u32>,
     /// Share of its thread's time that the kernel took, 0 to 1, if it is known.
     pub taken: Option<f64>,
     /// Slowest of its requests, the slowest first.
     pub slowest: Vec<Request>,
+}
+
+impl Connection {
+    /// Returns true if this thread writes most of its records.
+    pub fn is_of(&self, thread: &Thread) -> bool {
+        match self.tid {
+            Some(tid) => tid == thread.tid,
+            None => self.thread.as_deref() == Some(thread.name.as_str()),
+        }
+    }
 }
 
 /// Slow request.
@@ -135,7 +149,7 @@ impl Phase {
             "TX_PENDING_H2C" | "TX_H2C" | "AWAIT_R2T_ACK" | "TX_H_TO_C" => Self::Data,
             "EXECUTING" | "BDEV_IO_START" | "WAIT_ZCPY_START" | "WAIT_ZCPY_CMT" => Self::Device,
             "TX_PENDING_C2H" | "COMPLETING_C2H" | "COMPLETING" | "TRANSFER_C2H"
-            | "AWAIT_ZCPY_RLS" => Self::Reply,
+            | "AWAIT_ZCPY_RLS" | "SOCK_REQ_REPLIED" => Self::Reply,
             _ => Self::Target,
         }
     }

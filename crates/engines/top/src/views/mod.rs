@@ -4,7 +4,7 @@ mod pollers;
 mod threads;
 
 use crate::sample::{Connection, Identity, Sample, Traffic};
-use crate::table::{Cell, Column, Row, Table, number, percent};
+use crate::table::{Cell, Column, HIDDEN, Row, Table, number, percent};
 pub(crate) use pollers::{POLLERS, poller_cells, pollers, summary as pollers_summary};
 pub(crate) use threads::{thread_cells, threads};
 
@@ -44,6 +44,31 @@ pub(crate) const CONNECTIONS: &[Column] = &[
     figure("MAX", 7, 7),
     figure("KERNEL", 6, 8),
 ];
+
+/// The same columns for requests of any server, seen at its sockets.
+pub(crate) const SERVER_CONNECTIONS: &[Column] = &[
+    text("SERVER", 6, 60, 0),
+    figure("QID", 3, HIDDEN),
+    text("CLIENT", 9, 60, 5),
+    text("TRANS", 5, 9, HIDDEN),
+    text("THREAD", 9, 24, 8),
+    figure("DEPTH", 5, HIDDEN),
+    figure("REQ/s", 5, 0),
+    figure("BLOCKS/s", 8, HIDDEN),
+    text("STAGES", 9, 30, 6),
+    figure("P50", 7, 3),
+    figure("P99", 7, 0),
+    figure("MAX", 7, 7),
+    figure("KERNEL", 6, 4),
+];
+
+/// Returns the columns of the connections of a second.
+pub(crate) fn connection_columns(sample: &Sample) -> &'static [Column] {
+    match &sample.traffic {
+        Some(traffic) if traffic.of_sockets => SERVER_CONNECTIONS,
+        _ => CONNECTIONS,
+    }
+}
 
 /// Columns of the threads.
 pub(crate) const THREADS: &[Column] = &[
@@ -90,7 +115,7 @@ pub(crate) fn connections<'a>(sample: &'a Sample, order: (usize, bool), filter: 
         .iter()
         .flat_map(|traffic| &traffic.connections);
     Table::ordered(
-        CONNECTIONS,
+        connection_columns(sample),
         order,
         all.filter(|connection| is_wanted(&connection.identity, filter)),
         |it| connection_number(it, order.0),
@@ -283,21 +308,21 @@ pub(crate) fn summary(sample: &Sample) -> String {
             .connections
             .iter()
             .map(|connection| connection.iops)
-            .sum();
+            .fold(0.0, |sum, one| sum + one);
         let blocks: f64 = traffic
             .connections
             .iter()
             .map(|connection| connection.blocks)
-            .sum();
+            .fold(0.0, |sum, one| sum + one);
         parts.push(screen::counted(
             traffic.connections.len() as u64,
             "connection",
         ));
-        parts.push(format!(
-            "{} IOPS, {} blocks/s",
-            number(iops),
-            number(blocks)
-        ));
+        parts.push(if traffic.of_sockets {
+            format!("{} requests/s", number(iops))
+        } else {
+            format!("{} IOPS, {} blocks/s", number(iops), number(blocks))
+        });
         if let Some(times) = traffic
             .stages
             .first()

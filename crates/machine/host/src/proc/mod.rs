@@ -23,7 +23,7 @@ use kernel_text::maps::ProcMaps;
 use crate::process::Pid;
 
 pub use names::{command_line, name, program_name, shown_command_line, title};
-pub use sockets::{ListeningPort, listening_ports, socket_inodes};
+pub use sockets::{ListeningPort, listening_ports, listens, socket_inodes};
 pub use stat::Stat;
 pub use thread_status::{ThreadStatus, ran, standing};
 pub use waits::{kernel_stack, system_call, waits_in};

@@ -53,6 +53,13 @@ pub fn listening_ports(pid: Pid) -> Vec<ListeningPort> {
     lists.iter().flat_map(|list| listening(list)).collect()
 }
 
+/// Returns whether a process listens on a port of TCP. False if we may not see its open files.
+pub fn listens(pid: Pid) -> bool {
+    let own = socket_inodes(pid).unwrap_or_default();
+    let ports = listening_ports(pid);
+    ports.iter().any(|it| own.contains(&it.inode))
+}
+
 /// Returns the ports of a list of sockets (`get_tcp4_sock` of `net/ipv4/tcp_ipv4.c`).
 fn listening(list: &str) -> impl Iterator<Item = ListeningPort> {
     list.lines().skip(1).filter_map(|line| {
@@ -83,7 +90,7 @@ mod tests {
             ports.into_iter().find(|found| found.port == port)
         };
         let inode = found(address.port()).unwrap().inode;
-        assert!(socket_inodes(own).unwrap().contains(&inode));
+        assert!(socket_inodes(own).unwrap().contains(&inode) && listens(own));
         assert_eq!(found(client.local_addr().unwrap().port()), None);
         drop(listener);
         assert_eq!(found(address.port()), None);
