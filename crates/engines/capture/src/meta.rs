@@ -16,7 +16,7 @@ use spdk_trace::Trace;
 use stats::Histogram;
 
 /// Format of captures that this version writes.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 /// Name of the source of requests that were seen at the process's sockets.
 pub const SOCKETS: &str = "sockets";
 /// Size limit of the file, in bytes.

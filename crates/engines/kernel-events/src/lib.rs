@@ -25,6 +25,7 @@ mod layout;
 mod programs;
 mod recorder;
 mod standing;
+mod wakers;
 
 pub use intervals::{IntervalLimits, Intervals, RecordedIntervals, ThreadIntervals};
 pub use recorder::{RecordedEvent, Recorder, Totals};

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use bpf_program::wire::{WrongSize, read_event};
 use bpf_session::{Delivery, EventClock, Features, POLL_INTERVAL, Reorder, RingReader, Session};
-use scene::{BootNanos, Cpu, EventKind, Interrupt, KernelEvent, LeaveReason, Tid};
+use scene::{BootNanos, Cpu, EventKind, KernelEvent, LeaveReason, Tid, Waker};
 use sched_programs::{Facts, NamedMap, SchedError, hooks};
 use sys::clock::boot_nanos;
 use zerocopy::FromBytes;
@@ -12,6 +12,7 @@ use zerocopy::FromBytes;
 use crate::layout::{Event, Head, LOST, LossRecord, LostEvent, RING, RUNS, kind, leaves};
 use crate::programs;
 use crate::standing::ThreadStates;
+use crate::wakers;
 
 /// Limit on batches per call, so that a flood of events does not keep callers from the rest of
 /// their work.
@@ -280,13 +281,11 @@ fn recorded(message: &Message) -> Result<RecordedEvent, SchedError> {
             };
             (switch, Some((Tid(other), comm)))
         }
-        kind::WAKE => (
-            EventKind::Wake {
-                tid,
-                on: Cpu(number),
-            },
-            Some((Tid(other), comm)),
-        ),
+        kind::WAKE => {
+            let (on, by) = wakers::read(detail, other)?;
+            let name = matches!(by, Waker::Thread(_)).then_some((Tid(other), comm));
+            (EventKind::Wake { tid, on, by }, name)
+        }
         kind::MIGRATE => (
             EventKind::Migrate {
                 tid,
@@ -333,13 +332,7 @@ fn leaves_of(number: u32, kind: u32) -> Result<LeaveReason, SchedError> {
 
 fn interrupt(kind: u32, tid: Tid, number: u32) -> Result<EventKind, SchedError> {
     // The end of an interrupt has the next number.
-    let interrupt = match kind & !1 {
-        kind::HARD => Interrupt::Hard(number),
-        kind::SOFT => Interrupt::Soft(number),
-        kind::TICK => Interrupt::Tick,
-        kind::CALL => Interrupt::Call,
-        _ => return Err(SchedError::Kind { kind }),
-    };
+    let interrupt = wakers::interrupt(kind & !1, number).ok_or(SchedError::Kind { kind })?;
     Ok(if kind & 1 == 0 {
         EventKind::Begin { tid, interrupt }
     } else {

@@ -1,14 +1,14 @@
 //! The scheduler's tracepoints: see [`sched_programs::tasks`].
 
 use bpf_insn::Reg::{R0, R1, R6, R7, R9};
-use bpf_insn::{Asm, AsmError, Code, Helper, JumpOp};
+use bpf_insn::{Asm, AsmError, Code, Helper, JumpOp, Label};
 use bpf_program::emit::program;
 use bpf_program::{Emit as _, argument};
 use sched_programs::{Reasons, Switch};
 
 use super::emit::{self, event, slot};
-use super::{Setting, queues};
-use crate::layout::{WAITING, kind, leaves};
+use super::{Setting, queues, wakers};
+use crate::layout::{WAITING, WAKERS, kind, leaves};
 
 const REASONS: Reasons = Reasons {
     ready: leaves::PREEMPTED,
@@ -59,6 +59,7 @@ fn left(asm: &mut Asm) {
         .jump_if(R1, JumpOp::Eq, leaves::PREEMPTED, waits);
     asm.jump_if(R1, JumpOp::Ne, leaves::ENDED, done)
         .delete(WAITING, event!(tid))
+        .delete(WAKERS, event!(tid))
         .jump(done)
         .bind(waits);
     queues::starts(asm, event!(tid));
@@ -72,23 +73,35 @@ fn left(asm: &mut Asm) {
 /// send (WAKE, task, its CPU, who wakes it, whose name)
 /// if it is not on a CPU: it waits for its CPU
 /// ```
+///
+/// The current thread need not be the waker: the kernel may leave the rest of a wake-up to the CPU
+/// that the task is to have.
 pub(super) fn wake(setting: &Setting) -> Result<Code, AsmError> {
-    let task = &setting.task;
-    program(|asm, end| {
-        asm.comment("ours?").get(R6, argument(R1, 0));
-        setting.ours().unless(asm, R6, end);
-        emit::begin(asm, kind::WAKE);
-        asm.copy(task.pid.at(R6), event!(tid));
-        task.queue(asm, R1, R6);
-        asm.put(event!(detail), R1).put(slot!(cpu), R1);
-        asm.comment("by whom")
-            .call(Helper::GET_CURRENT_PID_TGID)
-            .put(event!(other), R0)
-            .current_name(event!(comm));
-        emit::send(asm, setting);
-        task.if_on_cpu(asm, R6, end);
-        queues::starts(asm, event!(tid));
-    })
+    program(|asm, end| send_wake(asm, setting, wakers::expected, end))
+}
+
+/// Makes the program of the first wake-up of a task, which its creator does.
+pub(super) fn wake_new(setting: &Setting) -> Result<Code, AsmError> {
+    program(|asm, end| send_wake(asm, setting, wakers::present, end))
+}
+
+/// Sends a wake-up. `waker` sets r0 to the address of its [`crate::layout::Waker`], or goes to the
+/// label if that is unknown.
+fn send_wake(asm: &mut Asm, setting: &Setting, waker: fn(&mut Asm, Label), end: Label) {
+    let (task, unknown) = (&setting.task, asm.label("by_unknown"));
+    asm.comment("ours?").get(R6, argument(R1, 0));
+    setting.ours().unless(asm, R6, end);
+    emit::begin(asm, kind::WAKE);
+    asm.copy(task.pid.at(R6), event!(tid));
+    task.queue(asm, R1, R6);
+    asm.put(event!(detail), R1).put(slot!(cpu), R1);
+    asm.comment("by whom");
+    waker(asm, unknown);
+    wakers::add(asm);
+    asm.bind(unknown);
+    emit::send(asm, setting);
+    task.if_on_cpu(asm, R6, end);
+    queues::starts(asm, event!(tid));
 }
 
 /// Makes the program of a migration:

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test says what it saw by panicking")]
 
 mod stops;
+mod wakers;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, ChildStdout, Stdio};
