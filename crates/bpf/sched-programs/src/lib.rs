@@ -10,6 +10,7 @@
 //! | [`facts`] | offsets in the kernel's structures, and ids of tracepoints |
 //! | [`hooks`] | tables of tracepoints with their programs |
 //! | [`maps`] | what programs left in maps |
+//! | [`members`] | processes that a command names, and those that they start |
 //! | [`processes`] | the processes whose tasks programs are for |
 //! | [`tasks`] | arguments of tracepoints, and the state of tasks |
 #![forbid(unsafe_code)]
@@ -18,6 +19,7 @@ mod error;
 pub mod facts;
 pub mod hooks;
 pub mod maps;
+pub mod members;
 pub mod processes;
 pub mod tasks;
 
@@ -25,5 +27,6 @@ pub use error::SchedError;
 pub use facts::{Comm, Facts, KernelTypes, TaskFacts, Tracepoints, member};
 pub use hooks::Hook;
 pub use maps::NamedMap;
+pub use members::ProcessSet;
 pub use processes::{OwnTaskCheck, ProcessStack, Processes};
 pub use tasks::{Reasons, Switch};

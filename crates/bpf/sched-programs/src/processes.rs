@@ -3,9 +3,10 @@
 //! Programs for one process leave at the first comparison if a task is of another one. Programs for
 //! several look each task up in a map.
 
-use bpf_insn::Reg::{R0, R1, R2, R3};
-use bpf_insn::{Asm, Helper, JumpOp, Label, MapDef, MapKind, Reg};
-use bpf_program::{Emit as _, Member, Place, Word, field};
+use bpf_insn::Reg::{R0, R1, R2, R3, R6, R9};
+use bpf_insn::{Asm, AsmError, Code, Helper, JumpOp, Label, MapDef, MapKind, Reg};
+use bpf_program::emit::program;
+use bpf_program::{Emit as _, Member, Place, Word, argument, field};
 
 use crate::facts::TaskFacts;
 use crate::tasks::Switch;
@@ -17,6 +18,9 @@ pub const PROCESSES: &str = "processes";
 
 /// Number of processes for which there is room.
 const MAX_PROCESSES: u32 = 1 << 14;
+
+/// Tracepoint of [`OwnTaskCheck::follow_children`].
+pub const FORK: &str = "sched_process_fork";
 
 /// Returns the definition of the map of [`PROCESSES`].
 pub fn map() -> MapDef {
@@ -39,6 +43,19 @@ pub enum Processes {
         /// True if the processes that they start belong to them.
         children: bool,
     },
+}
+
+impl Processes {
+    /// Returns the map that programs for them need, if any.
+    pub fn map(self) -> Option<MapDef> {
+        matches!(self, Self::Several { .. }).then(map)
+    }
+
+    /// Returns true if the processes that they start belong to them: programs then need that of
+    /// [`FORK`].
+    pub fn with_children(self) -> bool {
+        self == Self::Several { children: true }
+    }
 }
 
 /// Slots of the stack that [`OwnTaskCheck`] needs for several processes.
@@ -126,6 +143,39 @@ impl OwnTaskCheck {
         self.if_(asm, next, ours);
     }
 
+    /// Goes to `others` unless the current task is ours. Sets `task` to it, a register that calls
+    /// keep, and `tid` to its number.
+    ///
+    /// Since Linux 5.11 a helper returns the task with its type: then `is_typed` may be true.
+    pub fn unless_current(
+        &self,
+        asm: &mut Asm,
+        is_typed: bool,
+        (task, tid): (Reg, Place<u32>),
+        others: Label,
+    ) {
+        asm.comment("ours?");
+        if is_typed {
+            asm.call(Helper::GET_CURRENT_TASK_BTF).mov(task, R0);
+            self.unless(asm, task, others);
+            asm.copy(self.task.pid.at(task), tid);
+            return;
+        }
+        // The numbers are enough for one process: no other task's address is asked for.
+        let is_one = matches!(self.processes, Processes::One(_));
+        if !is_one {
+            asm.call(Helper::GET_CURRENT_TASK).mov(task, R0);
+        }
+        asm.call(Helper::GET_CURRENT_PID_TGID)
+            .put(tid, R0)
+            .mov(R1, R0)
+            .rsh(R1, 32);
+        self.unless_group(asm, Task::Address(task), others);
+        if is_one {
+            asm.call(Helper::GET_CURRENT_TASK).mov(task, R0);
+        }
+    }
+
     fn slots(&self) -> (Place<u32>, Place<u64>) {
         let stack = self.stack;
         (
@@ -160,6 +210,29 @@ impl OwnTaskCheck {
             asm.put(value, R1).mov(R2, R1);
         });
         asm.jump_if(R1, JumpOp::Ne, R2, others);
+    }
+
+    /// Makes the program of `sched_process_fork(parent, child)`, which comes before the child is
+    /// woken for the first time: a process that one of ours starts is ours. `no_room` counts one
+    /// for which the map has no room.
+    ///
+    /// # Errors
+    /// The program cannot be made.
+    pub fn follow_children(&self, no_room: impl FnOnce(&mut Asm)) -> Result<Code, AsmError> {
+        let tgid = self.task.tgid;
+        program(|asm, end| {
+            asm.comment("ours?")
+                .get(R9, argument(R1, 1))
+                .get(R6, argument(R1, 0));
+            self.unless(asm, R6, end);
+            asm.comment("a thread of it?")
+                .get(R1, tgid.at(R9))
+                .get(R2, tgid.at(R6))
+                .jump_if(R1, JumpOp::Eq, R2, end);
+            self.enter(asm, R9);
+            asm.jump_if(R0, JumpOp::Eq, 0, end);
+            no_room(asm);
+        })
     }
 
     /// Enters the process of a task that has just begun. r0 is 0 if there was room.

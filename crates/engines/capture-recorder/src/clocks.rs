@@ -39,7 +39,7 @@ pub(crate) struct Clocks {
 }
 
 /// Function that reads the clock of a trace and the boot clock.
-pub(crate) type ReadBoth = fn() -> Anchor;
+pub type ReadBoth = fn() -> Anchor;
 
 /// Reading of both clocks.
 enum Reading {
@@ -140,8 +140,8 @@ fn read(read_both: ReadBoth, send: &Sender<Reading>, stop: &AtomicBool) {
     }
 }
 
-/// Reads both clocks now.
-pub fn reading() -> Anchor {
+/// Reads both clocks now, for a trace whose ticks are those of the processor.
+pub(crate) fn reading() -> Anchor {
     let tries = [(); MAX_TRIES].map(|()| Moment::now(boot_nanos));
     let best = tries.into_iter().reduce(|best, next| {
         if next.bracket < best.bracket {

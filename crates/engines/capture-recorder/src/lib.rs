@@ -16,9 +16,10 @@ mod rings;
 mod stored;
 mod summary;
 
-pub use clocks::reading;
+pub use clocks::ReadBoth;
 pub use folder::{Folder, check_room, hand_over_folder, process_name};
 pub use kernel::Kernel;
+pub use kernel_events::ProcessSet;
 pub use objects::{Objects, SMALL_RING};
 pub use recording::{Limits, Parts, record};
-pub use rings::Rings;
+pub use rings::{RequestSource, Rings};

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use capture::{OwnerSnapshot, RingsWriter};
+use capture::{Meta, OwnerSnapshot, RingsWriter, SOCKETS};
+use kernel_events::ProcessSet;
 use scene::{Anchor, BootNanos};
 use socket_requests::{SocketRequests, Totals};
 use spdk_trace::{Follower, Lcore, Tail};
@@ -15,6 +16,8 @@ use sys::clock::boot_nanos;
 use text::printable::path as printable;
 use trace_source::{Batch, FileSource, Pressure, Reader, trace_of};
 
+use super::clocks::{self, ReadBoth};
+use super::facts;
 use super::stored::{Checkpoint, Marks};
 
 /// Time between two readings of the owners: readers of the capture hold records back for longer
@@ -26,6 +29,15 @@ const MAX_TRIES: usize = 5;
 /// Time between two attempts.
 const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
+/// Source of the requests of a process.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RequestSource {
+    /// The trace of SPDK that the process writes.
+    Trace,
+    /// Its sockets.
+    Sockets,
+}
+
 /// Trace file that can be captured.
 pub struct Rings {
     /// Path of the trace file.
@@ -35,13 +47,25 @@ pub struct Rings {
     /// Follower that puts its records in order.
     pub follower: Follower,
     /// Source of the trace, if it is not the process itself.
-    sockets: Option<SocketRequests>,
+    pub sockets: Option<SocketRequests>,
 }
 
 impl Rings {
+    /// Opens the trace of this source. Only the first process may have one of SPDK.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the process writes no trace, or its sockets can't be watched.
+    pub fn open_source(source: RequestSource, processes: &ProcessSet) -> anyhow::Result<Self> {
+        match source {
+            RequestSource::Trace => Self::open(processes.first()),
+            RequestSource::Sockets => Self::open_sockets(processes),
+        }
+    }
+
     /// Opens the trace file that the process writes. If the process has just been started, the file
     /// may be incomplete at first.
-    pub fn open(pid: u32) -> anyhow::Result<Self> {
+    fn open(pid: u32) -> anyhow::Result<Self> {
         for _ in 1..MAX_TRIES {
             if let Ok(rings) = Self::open_once(pid) {
                 return Ok(rings);
@@ -64,13 +88,9 @@ impl Rings {
         })
     }
 
-    /// Starts to record the requests that a process gets at its sockets.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the kernel does not show them, or privileges are missing.
-    pub fn of_sockets(pid: u32) -> anyhow::Result<Self> {
-        let sockets = SocketRequests::start(pid)?;
+    /// Starts to record the requests that processes get at their sockets.
+    fn open_sockets(processes: &ProcessSet) -> anyhow::Result<Self> {
+        let sockets = SocketRequests::start(processes)?;
         let path = sockets.path().to_owned();
         let source = FileSource::open(&path).context("reading the requests")?;
         let follower = Follower::new(&source).context("reading the requests")?;
@@ -82,9 +102,29 @@ impl Rings {
         })
     }
 
-    /// Returns true if the process itself writes the trace: each ring by a thread of its own.
-    pub fn is_of_process(&self) -> bool {
-        self.sockets.is_none()
+    /// Returns the rings that threads of the process write, with the names of these.
+    pub fn thread_rings(&self) -> impl Iterator<Item = (Lcore, &str)> {
+        let has_own = self.sockets.is_none();
+        self.follower.lcores().filter(move |_| has_own)
+    }
+
+    /// Describes the trace in the facts of a capture, whose process is described.
+    pub fn describe(&self, meta: &mut Meta) {
+        if self.sockets.is_some() {
+            meta.requests = Some(SOCKETS.to_owned());
+            return;
+        }
+        meta.process.trace_file = Some(facts::path(&self.path));
+        meta.lcores = facts::lcore_threads(self.thread_rings(), &meta.process.threads);
+    }
+
+    /// Returns the function that reads the clock of its ticks together with the boot clock.
+    pub fn clock(&self) -> ReadBoth {
+        if self.sockets.is_some() {
+            clocks::boot_reading
+        } else {
+            clocks::reading
+        }
     }
 
     /// Starts to follow it.

@@ -26,6 +26,24 @@ pub(crate) fn report(
     observer: &Observer,
 ) {
     let Some(end) = &meta.end else { return };
+    observer.note(&format!(
+        "{why}: {}; {} in {}",
+        parts(meta, end).join("; "),
+        size(end.bytes),
+        printable(folder.path())
+    ));
+    if let Some(seen) = &end.sockets {
+        report_sockets(seen, observer);
+    } else if let Some(clock) = clock(end) {
+        observer.note(&format!(
+            "trace and kernel timestamps agree {clock}; the order of closer events is unknown"
+        ));
+    }
+    report_missing(end, pressure, observer);
+}
+
+/// Counts the parts of the capture.
+fn parts(meta: &Meta, end: &CaptureSummary) -> Vec<String> {
     let mut parts = Vec::new();
     if let Some(seen) = &end.sockets {
         parts.push(format!(
@@ -50,19 +68,11 @@ pub(crate) fn report(
     if meta.captured.objects {
         parts.push(counted(end.object_lines, "line") + " about objects");
     }
-    observer.note(&format!(
-        "{why}: {}; {} in {}",
-        parts.join("; "),
-        size(end.bytes),
-        printable(folder.path())
-    ));
-    if let Some(seen) = &end.sockets {
-        report_sockets(seen, observer);
-    } else if let Some(clock) = clock(end) {
-        observer.note(&format!(
-            "trace and kernel timestamps agree {clock}; the order of closer events is unknown"
-        ));
-    }
+    parts
+}
+
+/// Reports what is missing or uncertain.
+fn report_missing(end: &CaptureSummary, pressure: &Pressure, observer: &Observer) {
     if let Some(join) = join(end) {
         observer.note(&format!(
             "at probes, the kernel's timestamp is later than the probe's: {join}"

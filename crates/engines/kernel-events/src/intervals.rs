@@ -6,9 +6,10 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
 
 use scene::{Activities, Activity, BootNanos, Interval, Tid};
-use sched_programs::{Facts, SchedError};
+use sched_programs::{Facts, ProcessSet, SchedError};
 
-use crate::recorder::{RecordedEvent, Recorder, Totals};
+use crate::messages::RecordedEvent;
+use crate::recorder::{Recorder, Totals};
 
 /// Limit on remembered thread names.
 const MAX_NAMES: usize = 1 << 20;
@@ -76,7 +77,7 @@ impl Intervals {
         ring_bytes: u32,
         keep: IntervalLimits,
     ) -> Result<Self, SchedError> {
-        let recorder = Recorder::start(facts, tgid, ring_bytes)?;
+        let recorder = Recorder::start(facts, &ProcessSet::one(tgid), ring_bytes)?;
         let activities = Activities::new(tids.iter().copied(), recorder.started()).keeping(0);
         let threads = tids
             .iter()
@@ -120,7 +121,7 @@ impl Intervals {
         let from = self.recorder.started();
         let (recorder, rest) = (self.recorder, &mut self.activities);
         let (events, totals) = recorder.finish()?;
-        for RecordedEvent { event, name } in events
+        for RecordedEvent { event, name, .. } in events
             .into_iter()
             .filter(|recorded| recorded.event.at <= to)
         {
@@ -141,7 +142,7 @@ impl Intervals {
     }
 
     fn take(&mut self, events: &[RecordedEvent]) {
-        for RecordedEvent { event, name } in events {
+        for RecordedEvent { event, name, .. } in events {
             self.activities.event(event);
             if let Some((tid, name)) = *name
                 && (self.names.len() < MAX_NAMES || self.names.contains_key(&tid))

@@ -68,6 +68,9 @@ pub(crate) mod kind {
     pub(crate) const FOUND: u32 = 7;
     /// A signal that stops, `detail`, is sent to `tid` by the thread `other`; 0 is the kernel.
     pub(crate) const STOP_SIGNAL: u32 = 16;
+    /// `tid` begins its life: woken as by [`WAKE`], by the thread that starts it. It has the name of
+    /// that thread.
+    pub(crate) const START: u32 = 17;
     /// `tid` is interrupted by the device interrupt `detail`. The end of an interrupt has the next
     /// number.
     pub(crate) const HARD: u32 = 8;
@@ -146,9 +149,9 @@ pub(crate) struct LossRecord {
 
 /// Name of the map with a [`LossRecord`] for each CPU.
 pub(crate) const LOST: &str = "lost";
-/// Name of the map from CPU to the number of the process's threads that wait for it, a `u64`.
+/// Name of the map from CPU to the number of our threads that wait for it, a `u64`.
 pub(crate) const QUEUES: &str = "queues";
-/// Name of the map from thread of the process to the CPU for which it waits plus 1, or 0; a `u64`.
+/// Name of the map from each of our threads to the CPU for which it waits plus 1, or 0; a `u64`.
 pub(crate) const WAITING: &str = "waiting";
 /// Name of the map from thread of the process to the [`Waker`] that is about to wake it.
 pub(crate) const WAKERS: &str = "wakers";

@@ -1,8 +1,9 @@
-//! Recorder of the kernel's events for the threads of a process and the CPUs for which they wait:
+//! Recorder of the kernel's events for the threads of processes and the CPUs for which they wait:
 //! switches, wake-ups, interrupts and system calls, each with its time.
 //!
 //! Programs on typed tracepoints (`tp_btf`, since Linux 5.5) return at the first comparison if the
-//! event belongs to other processes. While one of the process's threads waits for a CPU, all
+//! event belongs to other processes. Several processes, and those that they start meanwhile, are
+//! looked up in a map instead. While one of their threads waits for a CPU, all
 //! switches of that CPU are recorded, to show which thread ran instead. On the CPU of an
 //! undisturbed poller nothing happens, and nothing is recorded but the timer's ticks.
 //!
@@ -16,20 +17,23 @@
 //! | `layout` | layout of the ring and of the maps |
 //! | `programs` | the programs |
 //! | `standing` | activity of threads without events |
+//! | `messages` | events as the ring has them, and as the timeline has them |
 //! | `recorder` | attaches the programs, and returns events in the order of time |
 //! | `intervals` | activity of threads, interval by interval, while a recording runs |
 #![forbid(unsafe_code)]
 
 mod intervals;
 mod layout;
+mod messages;
 mod programs;
 mod recorder;
 mod standing;
 mod wakers;
 
 pub use intervals::{IntervalLimits, Intervals, RecordedIntervals, ThreadIntervals};
-pub use recorder::{RecordedEvent, Recorder, Totals};
-pub use sched_programs::{Facts, SchedError};
+pub use messages::RecordedEvent;
+pub use recorder::{Recorder, Totals};
+pub use sched_programs::{Facts, ProcessSet, SchedError};
 
 /// Reads the facts of this kernel that the programs need.
 ///

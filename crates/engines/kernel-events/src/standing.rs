@@ -5,7 +5,7 @@
 //! then once a second, and at the end. If it neither came to a CPU nor left one in between, it is
 //! still where it was.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use host::{Pid, proc};
 
@@ -14,7 +14,7 @@ use crate::layout::{Event, Head, RUNS, kind, leaves};
 /// Limit on remembered threads.
 const MAX_THREADS: usize = 16_384;
 
-/// Known state of the threads of a process.
+/// Known state of the threads of the processes.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadStates(HashMap<Pid, KnownState>);
 
@@ -28,31 +28,38 @@ enum KnownState {
 }
 
 impl ThreadStates {
-    /// Checks all threads of a process, and returns the findings as events that have no time yet.
-    /// Earlier events come before them.
-    pub(crate) fn look(&mut self, tgid: u32) -> Vec<Event> {
-        let mut events = Vec::new();
-        for tid in proc::threads(Pid(tgid)) {
-            let known = self.0.get(&tid);
-            if matches!(known, Some(KnownState::Enough))
-                || (known.is_none() && self.0.len() >= MAX_THREADS)
-            {
-                continue;
-            }
-            let Some(now) = proc::standing(&proc::task(Pid(tgid), tid)) else {
-                continue;
-            };
-            let Some(KnownState::First(first)) = known else {
-                self.0.insert(tid, KnownState::First(now));
-                continue;
-            };
-            let (stays, did) = (stays(first, &now), did(first, &now));
-            events.extend(did.map(|did| found(tid, did, now.cpu)));
-            if !stays || did.is_some() {
-                self.0.insert(tid, KnownState::Enough);
+    /// Checks all threads of these processes, and returns the findings as events that have no time
+    /// yet. Earlier events come before them.
+    pub(crate) fn look(&mut self, pids: &[u32]) -> Vec<Event> {
+        let (mut events, mut living) = (Vec::new(), HashSet::new());
+        for &pid in pids {
+            for tid in proc::threads(Pid(pid)) {
+                living.insert(tid);
+                events.extend(self.look_at(Pid(pid), tid));
             }
         }
+        // Numbers are given again, and others need the room.
+        self.0.retain(|tid, _| living.contains(tid));
         events
+    }
+
+    fn look_at(&mut self, pid: Pid, tid: Pid) -> Option<Event> {
+        let known = self.0.get(&tid);
+        if matches!(known, Some(KnownState::Enough))
+            || (known.is_none() && self.0.len() >= MAX_THREADS)
+        {
+            return None;
+        }
+        let now = proc::standing(&proc::task(pid, tid))?;
+        let Some(KnownState::First(first)) = known else {
+            self.0.insert(tid, KnownState::First(now));
+            return None;
+        };
+        let (stays, did) = (stays(first, &now), did(first, &now));
+        if !stays || did.is_some() {
+            self.0.insert(tid, KnownState::Enough);
+        }
+        did.map(|did| found(tid, did, now.cpu))
     }
 
     /// Forgets all threads after a loss of events: they may have moved.
@@ -152,7 +159,7 @@ mod tests {
         let mut found = Vec::new();
         // It may yet run when it is looked at first; then it is not one that did one thing.
         for _ in 0..3 {
-            found.extend(standings.look(std::process::id()));
+            found.extend(standings.look(&[std::process::id()]));
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
         drop(end);

@@ -3,6 +3,7 @@
 use bpf_program::Member;
 use sched_programs::{Facts, KernelTypes, SchedError, TaskFacts, member};
 use typeinfo::{TypeError, TypeStore};
+use uapi::Arch;
 
 use crate::programs;
 
@@ -22,6 +23,8 @@ pub(crate) struct SockFacts {
     /// `SOCK_STREAM` and so on. A number of its own since Linux 5.6.
     pub(crate) kind: Member<u16>,
     pub(crate) family: Member<u16>,
+    /// `TCP_ESTABLISHED` and so on.
+    pub(crate) state: Member<u8>,
     pub(crate) peer4: Member<[u8; 4]>,
     pub(crate) own4: Member<[u8; 4]>,
     pub(crate) peer_port: Member<[u8; 2]>,
@@ -64,6 +67,7 @@ impl SockFacts {
         Ok(Self {
             kind: member(types, "sock", "sk_type")?,
             family: member(types, "sock", "__sk_common.skc_family")?,
+            state: member(types, "sock", "__sk_common.skc_state")?,
             peer4: member(types, "sock", "__sk_common.skc_daddr")?,
             own4: member(types, "sock", "__sk_common.skc_rcv_saddr")?,
             peer_port: member(types, "sock", "__sk_common.skc_dport")?,
@@ -78,10 +82,9 @@ impl SockFacts {
 
 impl CallFacts {
     fn find(types: &TypeStore<'_>) -> Result<Self, TypeError> {
-        let [number, second] = if cfg!(target_arch = "aarch64") {
-            ["syscallno", "regs[1]"]
-        } else {
-            ["orig_ax", "si"]
+        let [number, second] = match Arch::HOST {
+            Arch::X86_64 => ["orig_ax", "si"],
+            Arch::Aarch64 => ["syscallno", "regs[1]"],
         };
         Ok(Self {
             number: member(types, "pt_regs", number)?,

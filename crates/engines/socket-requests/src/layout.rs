@@ -16,24 +16,22 @@ pub(crate) struct Event {
     pub(crate) at: u64,
     /// Number of the socket, unique since boot (`bpf_get_socket_cookie`).
     pub(crate) cookie: u64,
-    /// Process (upper half) and thread that received or sent; 0 for [`kind::ARRIVED`].
-    pub(crate) pid_tgid: u64,
+    /// Thread that received or sent; 0 for [`kind::ARRIVED`].
+    pub(crate) tid: u32,
     /// Bytes received or sent; 0 for [`kind::ARRIVED`].
     pub(crate) bytes: u32,
     /// Kind: one of [`kind`].
     pub(crate) kind: u32,
-    /// Ends of the connection.
-    pub(crate) ends: Ends,
     /// Number of valid bytes in `text`.
     pub(crate) text_bytes: u32,
-    /// 0.
-    pub(crate) unused: u32,
+    /// Ends of the connection.
+    pub(crate) ends: Ends,
     /// First bytes of what was received.
     pub(crate) text: [u8; TEXT_BYTES],
 }
 
-/// Ends of a connection, as the kernel has them (`struct sock_common`). All 0 for events that are
-/// not [`kind::RECEIVED`].
+/// Ends of a connection, as the kernel has them (`struct sock_common`). All 0 for [`kind::SENT`], and
+/// if data arrived on a socket that is known from an event before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub(crate) struct Ends {
@@ -57,7 +55,7 @@ pub(crate) struct Ends {
 
 /// Kinds of events.
 pub(crate) mod kind {
-    /// Data arrived on a connection whose server had received all data before.
+    /// Data arrived on a connection of which all data was received before.
     pub(crate) const ARRIVED: u32 = 1;
     /// The process received data.
     pub(crate) const RECEIVED: u32 = 2;
@@ -88,6 +86,11 @@ pub(crate) const SOCKETS: &str = "sockets";
 /// arrived is unknown.
 const MAX_SOCKETS: u32 = 1 << 16;
 
+/// Name of the map of the ports on which the processes listen: a `u32` each, with 1.
+pub(crate) const PORTS: &str = "ports";
+/// Limit on these ports.
+pub(crate) const MAX_PORTS: u32 = 1 << 10;
+
 /// Returns the maps, for a ring of `ring_bytes` bytes (a power of two, and a multiple of the page
 /// size).
 pub(crate) fn maps(ring_bytes: u32) -> Vec<MapDef> {
@@ -99,5 +102,6 @@ pub(crate) fn maps(ring_bytes: u32) -> Vec<MapDef> {
         bytes_of!(SocketState).cast_unsigned().into(),
         MAX_SOCKETS,
     ));
+    maps.push(MapDef::new(PORTS, MapKind::Hash, 4, 4, MAX_PORTS));
     maps
 }

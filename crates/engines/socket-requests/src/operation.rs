@@ -13,7 +13,7 @@ const METHODS: [&str; 9] = [
 ];
 
 /// Types of PostgreSQL's messages of a client with which a request begins.
-const MESSAGES: [(u8, &str); 9] = [
+const MESSAGES: [(u8, &str); 10] = [
     (b'Q', "Query"),
     (b'P', "Parse"),
     (b'B', "Bind"),
@@ -23,6 +23,7 @@ const MESSAGES: [(u8, &str); 9] = [
     (b'D', "Describe"),
     (b'C', "Close"),
     (b'p', "Password"),
+    (b'X', "Terminate"),
 ];
 /// Longest message of PostgreSQL that is believed (`PQ_LARGE_MESSAGE_LIMIT`, 1 GiB).
 const MAX_MESSAGE: u32 = 1 << 30;

@@ -1,20 +1,21 @@
 //! A running recording: a thread turns the events of sockets into the records of a trace in memory.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{Builder, JoinHandle};
 
 use bpf_program::event::{RING, UNSENT};
 use bpf_program::wire::{WrongSize, read_event};
 use bpf_session::{Delivery, EventClock, Features, POLL_INTERVAL, Reorder, RingReader, Session};
 use host::Pid;
-use sched_programs::{NamedMap, Processes, SchedError, hooks};
+use sched_programs::{NamedMap, ProcessSet, SchedError, hooks};
 
 use crate::SocketError;
-use crate::connections::{Connections, Totals};
+use crate::connections::{self, Connections, Totals};
 use crate::facts::SocketFacts;
-use crate::layout::Event;
+use crate::layout::{Event, MAX_PORTS, PORTS};
 use crate::listening::ListeningPorts;
 use crate::programs;
 use crate::trace::{RequestRecord, RequestTrace};
@@ -26,35 +27,42 @@ const RING_BYTES: u32 = 8 << 20;
 pub struct SocketRequests {
     path: PathBuf,
     stop: Arc<AtomicBool>,
+    complete: Arc<AtomicU64>,
     thread: Option<JoinHandle<Result<Totals, SocketError>>>,
 }
 
 impl SocketRequests {
-    /// Attaches the programs to the sockets of a process, and starts to write its requests to a
-    /// trace.
+    /// Attaches the programs to the sockets of a server's processes, and starts to write their
+    /// requests to a trace.
     ///
     /// # Errors
     ///
     /// Fails if the kernel does not have the tracepoints (before Linux 6.3) or rejects the
     /// programs, or if there is no memory for the trace.
-    pub fn start(pid: u32) -> Result<Self, SocketError> {
+    pub fn start(processes: &ProcessSet) -> Result<Self, SocketError> {
         let facts = SocketFacts::read()?;
-        let module = programs::module(facts, Processes::One(pid), RING_BYTES)?;
+        let module = programs::module(facts, processes.known_by(), RING_BYTES)?;
         let features = Features::detect().map_err(SchedError::from)?;
-        let mut session =
-            Session::load(&module, features.for_process(Some(pid))).map_err(SchedError::from)?;
+        let features = features.for_process(Some(processes.first()));
+        let mut session = Session::load(&module, features).map_err(SchedError::from)?;
+        processes.enter(&session)?;
         let read = |bytes: &[u8]| Some(read_event::<Event>(bytes));
         let reader = RingReader::start_every(&session, RING, POLL_INTERVAL, EventClock::Boot, read)
             .map_err(SchedError::from)?;
         hooks::attach(&mut session, &module, module.programs.len()).map_err(SchedError::from)?;
         let trace = RequestTrace::create().map_err(SocketError::Memory)?;
         let (path, stop) = (trace.path(), Arc::new(AtomicBool::new(false)));
+        let complete = Arc::new(AtomicU64::new(0));
         let writer = Writer {
             session,
             order: Reorder::new(),
             connections: Connections::new(),
-            listening: ListeningPorts::of(Pid(pid)),
+            listening: ListeningPorts::for_processes(
+                processes.pids.iter().copied().map(Pid).collect(),
+            ),
+            ports: BTreeSet::new(),
             trace,
+            complete: Arc::clone(&complete),
         };
         let seen = Arc::clone(&stop);
         let thread = Builder::new()
@@ -64,6 +72,7 @@ impl SocketRequests {
         Ok(Self {
             path,
             stop,
+            complete,
             thread: Some(thread),
         })
     }
@@ -72,6 +81,13 @@ impl SocketRequests {
     /// open.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Returns the time of the boot clock up to which all requests are in the trace, in nanoseconds:
+    /// some 100 ms ago, since events of several CPUs are put in order, and the last send of a reply
+    /// shows later.
+    pub fn complete(&self) -> u64 {
+        self.complete.load(Ordering::Acquire)
     }
 
     /// Ends the recording: all requests seen until now are in the trace after that.
@@ -105,12 +121,17 @@ struct Writer {
     order: Reorder<Event>,
     connections: Connections,
     listening: ListeningPorts,
+    /// Ports that the programs know.
+    ports: BTreeSet<u16>,
     trace: RequestTrace,
+    /// Time up to which the trace has all records.
+    complete: Arc<AtomicU64>,
 }
 
 impl Writer {
     fn run(mut self, reader: RingReader<Read>, stop: &AtomicBool) -> Result<Totals, SocketError> {
         while !stop.load(Ordering::Acquire) {
+            self.enter_ports()?;
             match reader.deliver(POLL_INTERVAL) {
                 Delivery::Events(batch) => self.take(batch)?,
                 Delivery::Idle(until) => self.order.reach(until),
@@ -118,8 +139,11 @@ impl Writer {
             while let Some(event) = self.order.pop() {
                 self.event(&event)?;
             }
-            let records = self.connections.until(self.order.complete());
+            let until = self.order.complete();
+            let records = self.connections.until(until);
             self.write(&records)?;
+            let complete = until.saturating_sub(connections::HOLD);
+            self.complete.store(complete, Ordering::Release);
         }
         self.session.detach();
         let mut rest = Vec::new();
@@ -135,6 +159,22 @@ impl Writer {
             lost: lost.iter().sum(),
             ..self.connections.totals
         })
+    }
+
+    /// Tells the programs on which ports the processes listen.
+    fn enter_ports(&mut self) -> Result<(), SocketError> {
+        self.listening.refresh();
+        let known = NamedMap::find(&self.session, PORTS)?;
+        for gone in self.ports.difference(self.listening.own()) {
+            known.delete(&u32::from(*gone))?;
+        }
+        let own = self.listening.own().iter().take(MAX_PORTS as usize);
+        let own: BTreeSet<u16> = own.copied().collect();
+        for new in own.difference(&self.ports) {
+            known.put(u32::from(*new), &1_u32)?;
+        }
+        self.ports = own;
+        Ok(())
     }
 
     fn take(&mut self, batch: Vec<Read>) -> Result<(), SocketError> {

@@ -154,6 +154,20 @@ impl Detector {
         }
     }
 
+    /// Takes objects as ended whose latest record can be the last one, and is older than that time: a
+    /// connection may get no further request, which would show it.
+    pub(crate) fn settle(&mut self, before: Ticks) {
+        for object in self.objects.open() {
+            let is_over = object.is_perhaps_over() && object.until < before && !object.is_torn;
+            let slow = slow(object, object.until, false);
+            let seen = &mut object.data;
+            if is_over && !seen.is_ignored && !seen.is_reported && slow.length() >= self.slow {
+                seen.is_reported = object.is_admin != Some(true);
+                self.found.extend(seen.is_reported.then_some(slow));
+            }
+        }
+    }
+
     /// Drops objects that began before that time if there are many: no end came of these.
     pub(crate) fn forget(&mut self, before: Ticks) {
         if self.objects.len() > MAX_OPEN_OBJECTS {

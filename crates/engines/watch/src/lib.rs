@@ -22,7 +22,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use capture_recorder::{Kernel, Objects, Rings, SMALL_RING, facts, hand_over_folder, process_name};
+use capture_recorder::{
+    Kernel, Objects, ProcessSet, RequestSource, Rings, SMALL_RING, facts, hand_over_folder,
+    process_name,
+};
 use errors::usage;
 use host::Watch;
 use objects::ObjectSpec;
@@ -58,8 +61,10 @@ const UNKNOWN_CAPTURE_INTERVAL: Duration = Duration::from_mins(1);
 /// Options of a watch.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Process to watch.
-    pub pid: u32,
+    /// Processes to watch; the first stands for all of them.
+    pub processes: ProcessSet,
+    /// Source of their requests.
+    pub requests: RequestSource,
     /// Kinds of its objects.
     pub specs: Vec<ObjectSpec>,
     /// Patterns of the tracepoints that create the requests to watch; all, if there is none.
@@ -97,21 +102,21 @@ pub fn watch(
     print: impl FnMut(&str) -> io::Result<()> + Send + 'static,
     observer: &Observer,
 ) -> anyhow::Result<Totals> {
-    let Options { pid, specs, .. } = options;
-    let (pid, specs) = (*pid, specs.clone());
+    let (pid, specs) = (options.processes.first(), options.specs.clone());
     sys::allocator::keep_little();
     // Before any thread is started, since threads inherit it.
-    let place = cpus::keep_off(std::iter::once(pid), observer);
-    let rings = Rings::open(pid).context("there is nothing to watch: no trace of SPDK")?;
+    let place = cpus::keep_off(options.processes.pids.iter().copied(), observer);
+    let rings = Rings::open_source(options.requests, &options.processes)
+        .context("there is nothing to watch")?;
     let tpoints = rings.follower.tpoints().all().to_vec();
     let wanted = wanted(&options.tpoints, &tpoints)?;
     let (dir, shelf, created) = open_store(options)?;
     let mut meta = facts::gather(pid);
     let (objects, kernel) = start_recorders(options, &mut meta, observer);
-    meta.process.trace_file = Some(facts::path(&rings.path));
-    meta.lcores = facts::lcore_threads(rings.follower.lcores(), &meta.process.threads);
-    let lcores = rings.follower.lcores();
-    let lcores = lcores.map(|(lcore, name)| (lcore, name.to_owned()));
+    rings.describe(&mut meta);
+    let lcores = rings
+        .thread_rings()
+        .map(|(lcore, name)| (lcore, name.to_owned()));
     let lcores = lcores.collect();
     let known = ObjectNamer::new(objects, specs.clone(), rings.follower.tpoints(), observer);
     let setting = options.setting();
@@ -138,7 +143,7 @@ pub fn watch(
             observer: observer.clone(),
             experience: Experience::default(),
         })?,
-        kernel: kernel.map(|kernel| KernelHistory::new(kernel, pid)),
+        kernel: kernel.map(KernelHistory::new).transpose()?,
         held: None,
         tpoints: tpoints
             .into_iter()
@@ -174,7 +179,7 @@ fn announce(pid: u32, slow: u64, dir: &Path, observer: &Observer) {
 impl Options {
     /// Returns the folder of the captures: by default, it has the name of the process.
     pub fn dir(&self) -> PathBuf {
-        let default = || format!("{}.watch", process_name(self.pid)).into();
+        let default = || format!("{}.watch", process_name(self.processes.first())).into();
         self.folder.clone().unwrap_or_else(default)
     }
 }
@@ -197,15 +202,17 @@ fn start_recorders(
     meta: &mut capture::Meta,
     observer: &Observer,
 ) -> (Option<Objects>, Option<Kernel>) {
-    let Options { pid, specs, .. } = options;
+    let (pid, specs) = (options.processes.first(), &options.specs);
     // Reading debug information takes its time: nothing else goes on meanwhile.
-    let objects = Objects::start(*pid, specs, options.has_probes, SMALL_RING, observer);
-    let objects = objects
-        .inspect_err(|error| missing(meta, "objects", error, observer))
-        .ok();
+    let objects = (options.requests == RequestSource::Trace).then(|| {
+        Objects::start(pid, specs, options.has_probes, SMALL_RING, observer)
+            .inspect_err(|error| missing(meta, "objects", error, observer))
+            .ok()
+    });
+    let objects = objects.flatten();
     let kernel = match options.kernel_ring {
         None => Err(anyhow::anyhow!("--no-kernel was given")),
-        Some(bytes) => Kernel::start(*pid, bytes),
+        Some(bytes) => Kernel::start(&options.processes, bytes),
     };
     let kernel = kernel
         .inspect_err(|error| missing(meta, "kernel", error, observer))
@@ -223,7 +230,7 @@ impl Options {
         let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let open = (self.slow.saturating_mul(HANGING_FACTOR)).max(MIN_HANGING_TIME);
         Setting {
-            pid: self.pid,
+            pid: self.processes.first(),
             slow: nanos(self.slow),
             before: nanos(self.before),
             open: nanos(open),

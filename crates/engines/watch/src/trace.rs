@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use capture::{RingHistory, RingSlice};
-use capture_recorder::{Rings, reading};
+use capture_recorder::{ReadBoth, Rings};
 use scene::{BootNanos, Clock};
+use socket_requests::SocketRequests;
 use spdk_trace::{Follower, Owners, Record, TickRate};
 use sys::clock::boot_nanos;
 use text::printable;
@@ -32,6 +33,9 @@ pub(crate) struct WatchedTrace {
     follower: Follower,
     reader: Reader,
     pub(crate) past: RingHistory,
+    read_both: ReadBoth,
+    /// Recording of sockets that writes the trace, if it is not the process itself.
+    sockets: Option<WatchedSockets>,
     /// Time of the last reading of the clocks.
     anchored: Instant,
     /// Time until the next reading of the clocks.
@@ -47,6 +51,36 @@ pub(crate) struct WatchedTrace {
     pub(crate) lost: u64,
 }
 
+/// Recording of sockets: it writes records later than they happen.
+struct WatchedSockets {
+    recording: SocketRequests,
+    /// Time up to which all records were copied.
+    copied: BootNanos,
+    /// A later such time, which holds once the rings are polled after the first of these times.
+    next: Option<(BootNanos, BootNanos)>,
+}
+
+impl WatchedSockets {
+    fn new(recording: SocketRequests) -> Self {
+        Self {
+            recording,
+            copied: BootNanos(0),
+            next: None,
+        }
+    }
+
+    /// Takes note that the rings were polled at this time.
+    fn polled(&mut self, at: BootNanos) {
+        if let Some((_, copied)) = self.next.take_if(|(read, _)| *read <= at) {
+            self.copied = copied;
+        }
+        if self.next.is_none() {
+            let complete = BootNanos(self.recording.complete());
+            self.next = Some((BootNanos(boot_nanos()), complete));
+        }
+    }
+}
+
 /// Result of a step.
 #[derive(Debug, Default)]
 pub(crate) struct StepOutcome {
@@ -59,17 +93,18 @@ pub(crate) struct StepOutcome {
 impl WatchedTrace {
     /// Starts to follow the trace; skips what is in the rings now.
     pub(crate) fn start(rings: Rings, is_prompt: bool) -> anyhow::Result<Self> {
+        let read_both = rings.clock();
         let Rings {
             source,
             follower,
             path,
-            ..
+            sockets,
         } = rings;
         let failing = || format!("reading {}", printable::path(&path));
         let mut tail = follower.tail();
         let around = capture::OwnerSnapshot::read_now(&source, &follower).with_context(failing)?;
         let lcores = follower.rings().map(|(lcore, _)| lcore).collect();
-        let first = reading();
+        let first = read_both();
         let since = boot_nanos();
         tail.skip(&source).with_context(failing)?;
         let continuation_id = follower.tpoints().continuation_id();
@@ -90,6 +125,8 @@ impl WatchedTrace {
             follower,
             reader,
             past,
+            read_both,
+            sockets: sockets.map(WatchedSockets::new),
             anchored,
             pause,
             start,
@@ -113,12 +150,13 @@ impl WatchedTrace {
         if self.anchored.elapsed() >= self.pause {
             self.anchored = Instant::now();
             self.pause = (2 * self.pause).min(ANCHOR_INTERVAL);
-            self.past.anchor(reading());
+            self.past.anchor((self.read_both)());
         }
         // Batches that were sent before this time are taken before `next` returns none.
         let quiet_until = self.boot_time(self.reader.quiet_until());
         let Some(batch) = self.reader.next(at_most) else {
             self.quiet_until = quiet_until;
+            self.note_poll();
             return Ok(StepOutcome::default());
         };
         let Batch {
@@ -130,6 +168,7 @@ impl WatchedTrace {
         if at != Duration::MAX {
             let at_boot = self.boot_time(at);
             self.lost += self.past.push(&copied, at_boot, oldest)?;
+            self.note_poll();
         }
         self.follower.take(copied, at);
         Ok(StepOutcome {
@@ -193,12 +232,28 @@ impl WatchedTrace {
 
     /// Returns the time up to which all records were handed out, however late the reader is.
     pub(crate) fn given_until(&self, clock: &Clock) -> BootNanos {
-        clock.nanos(self.follower.given()).max(self.quiet_until)
+        let quiet = match &self.sockets {
+            Some(sockets) => self.quiet_until.min(sockets.copied),
+            None => self.quiet_until,
+        };
+        clock.nanos(self.follower.given()).max(quiet)
     }
 
     /// Returns the time up to which all records were copied, however late the reader is.
     pub(crate) fn copied_until(&self) -> BootNanos {
+        self.sockets
+            .as_ref()
+            .map_or_else(|| self.polled_until(), |sockets| sockets.copied)
+    }
+
+    /// Returns the time of the last poll of the rings.
+    fn polled_until(&self) -> BootNanos {
         self.past.until().max(self.quiet_until)
+    }
+
+    fn note_poll(&mut self) {
+        let polled = self.polled_until();
+        self.sockets.iter_mut().for_each(|it| it.polled(polled));
     }
 
     /// Returns the clock that converts ticks to the kernel's time; `None` in the first moment.
@@ -208,8 +263,10 @@ impl WatchedTrace {
 
     /// Returns the records that are kept of the time between these two.
     pub(crate) fn cut(&mut self, from: BootNanos, until: BootNanos) -> RingSlice {
+        // Records of sockets were written later than the polls of their time.
+        let until = self.sockets.as_ref().map_or(until, |_| BootNanos(u64::MAX));
         let mut cut = self.past.cut(from, until);
-        cut.anchor(reading());
+        cut.anchor((self.read_both)());
         cut
     }
 

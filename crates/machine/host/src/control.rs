@@ -71,29 +71,8 @@ pub struct ListeningSocket {
 /// Returns an error if the process does not exist, or we may not see its open files.
 pub fn listening(pid: Pid) -> io::Result<Vec<ListeningSocket>> {
     let folder = proc::folder(pid);
-    let (table, open) = with_file_access(|| {
-        let table = fs::read(folder.join("net/unix"))?;
-        let entries = fs::read_dir(folder.join("fd"))?;
-        let links = entries
-            .flatten()
-            .filter_map(|entry| fs::read_link(entry.path()).ok());
-        io::Result::Ok((
-            table,
-            links
-                .filter_map(|link| inode(&link))
-                .collect::<HashSet<u64>>(),
-        ))
-    })?;
-    Ok(listed(&table, &open))
-}
-
-/// Parses the inode in `socket:[131850]`.
-fn inode(link: &Path) -> Option<u64> {
-    link.to_str()?
-        .strip_prefix("socket:[")?
-        .strip_suffix(']')?
-        .parse()
-        .ok()
+    let table = with_file_access(|| fs::read(folder.join("net/unix")))?;
+    Ok(listed(&table, &proc::socket_inodes(pid)?))
 }
 
 /// Returns the listening sockets of these inodes in `/proc/net/unix`: `Num RefCount Protocol Flags

@@ -195,7 +195,7 @@ pub(crate) fn parent_among(pids: &[u32]) -> Option<u32> {
 
 /// Returns the processes that have started others of these, and were not started by one: those that
 /// separate the servers of one program.
-pub(crate) fn founders(pids: &[u32]) -> Vec<u32> {
+pub fn founders(pids: &[u32]) -> Vec<u32> {
     let parent_among = |pid| parent(pid).filter(|parent| pids.contains(parent));
     let parents: Vec<u32> = pids.iter().filter_map(|&pid| parent_among(pid)).collect();
     let is_founder = |pid: &u32| parents.contains(pid) && parent_among(*pid).is_none();

@@ -11,7 +11,7 @@ mod words;
 use std::collections::HashSet;
 
 use find::run_same_program;
-pub use find::{NoProcess, called, check_number, is_there};
+pub use find::{NoProcess, called, check_number, founders, is_there};
 pub use program::{check_process, find_program};
 pub use words::join_pids;
 

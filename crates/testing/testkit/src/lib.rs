@@ -6,7 +6,8 @@
 //! arbitrary traces, and [`Workload`] generates a target under load (also as the program
 //! `gen-trace`).
 //!
-//! [`script`] generates scripts, [`kernel`] decides whether a test on the live kernel may run,
+//! [`requests`] is a server with a client that know when each request was served and what for it
+//! waited. [`script`] generates scripts, [`kernel`] decides whether a test on the live kernel may run,
 //! [`command`] starts every process of a test, [`shared_data`] finds real traces beside the
 //! repository, and [`sources`] lists this project's own sources.
 #![forbid(unsafe_code)]
@@ -15,6 +16,7 @@ mod cpu;
 pub mod kernel;
 mod live;
 mod program;
+pub mod requests;
 pub mod script;
 mod shared;
 mod sources;

@@ -6,6 +6,7 @@ pub(crate) mod input;
 pub(crate) mod mistaken;
 pub(crate) mod objects;
 pub(crate) mod process;
+pub(crate) mod requests;
 pub(crate) mod specs;
 
 use clap::Arg;

@@ -7,8 +7,10 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use capture_recorder::{Folder, Kernel, Limits, Objects, Parts, Rings, check_room};
-use clap::{Args, ValueEnum};
+use capture_recorder::{
+    Folder, Kernel, Limits, Objects, Parts, ProcessSet, RequestSource, Rings, check_room,
+};
+use clap::Args;
 use console::messages::note;
 use console::output::{self, Output};
 use console::terminal;
@@ -23,6 +25,7 @@ use timeline::inputs::Inputs;
 use trace_source::cpus;
 
 use crate::args::process::ProcessArgs;
+use crate::args::requests::RequestArgs;
 use crate::args::specs::SpecArgs;
 use crate::args::{bytes, check_buffer};
 
@@ -37,15 +40,10 @@ pub(crate) struct CaptureArgs {
     process: ProcessArgs,
 
     #[command(flatten)]
-    specs: SpecArgs,
+    requests: RequestArgs,
 
-    /// Take requests from this source instead of the process's SPDK trace
-    ///
-    /// sockets: requests of any server that gets them at TCP or Unix sockets. A request begins when
-    /// data arrives on a connection after the last reply, and ends with the last send before the
-    /// next data arrives.
-    #[arg(long, value_name = "SOURCE", conflicts_with = "slow")]
-    requests: Option<RequestSource>,
+    #[command(flatten)]
+    specs: SpecArgs,
 
     /// Stop after this time: 5 or 5s (seconds), 500ms, 1m30s
     #[arg(long = "for", value_name = "DURATION", value_parser = ::text::duration::parse)]
@@ -91,13 +89,6 @@ pub(crate) struct CaptureArgs {
     max_bytes: Option<u64>,
 }
 
-/// Source of requests besides an SPDK trace.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum RequestSource {
-    /// Sockets of any server.
-    Sockets,
-}
-
 const USAGE: &str = "dptrace capture [OPTIONS] [-p] <PID|NAME>";
 
 const EXAMPLES: &str = "\
@@ -127,16 +118,33 @@ const ROLE: Role = Role {
     starts: false,
 };
 
+const SERVER_ROLE: Role = Role {
+    command: "capture",
+    takes: ProcessCount::All("captured"),
+    starts: false,
+};
+
 impl CaptureArgs {
-    /// Finds the process.
-    fn pid(&self) -> anyhow::Result<u32> {
-        let selector = self.process.selector();
+    /// Finds the process, or all processes of a server: that which started the others first.
+    fn processes(&self) -> anyhow::Result<ProcessSet> {
+        let (selector, observer) = (self.process.selector(), terminal::observer());
         if selector.is_empty() {
             return Err(usage("nothing to capture: give -p PID or -p NAME"));
         }
-        let pid = selector.one(ROLE, &terminal::observer())?;
-        check_process(pid)?;
-        Ok(pid)
+        let set = match self.requests.source() {
+            RequestSource::Trace => ProcessSet::one(selector.one(ROLE, &observer)?),
+            RequestSource::Sockets => {
+                let mut pids = selector.all(SERVER_ROLE, &observer)?;
+                let founders = process_selector::founders(&pids);
+                pids.sort_by_key(|pid| !founders.contains(pid));
+                ProcessSet {
+                    pids,
+                    children: true,
+                }
+            }
+        };
+        check_process(set.first())?;
+        Ok(set)
     }
 }
 
@@ -168,22 +176,24 @@ pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
     }
     let buffer = args.buffer.unwrap_or(RING_MIB);
     check_buffer(buffer)?;
-    let pid = args.pid()?;
+    let processes = args.processes()?;
+    let pid = processes.first();
     let (specs, observer) = (args.specs.resolve()?, terminal::observer());
     Folder::check(args.output.as_deref())?;
     let mut facts = capture_recorder::facts::gather(pid);
     // Must precede the start of any thread: threads inherit the affinity.
-    let place = cpus::keep_off(std::iter::once(pid), &observer);
+    let place = cpus::keep_off(processes.pids.iter().copied(), &observer);
     let mut missing = MissingParts::default();
-    let rings = match args.requests {
-        Some(RequestSource::Sockets) => Some(Rings::of_sockets(pid)?),
-        None => missing.unless("trace", Rings::open(pid)),
+    let requests = args.requests.source();
+    let rings = match requests {
+        RequestSource::Trace => missing.unless("trace", Rings::open_source(requests, &processes)),
+        RequestSource::Sockets => Some(Rings::open_source(requests, &processes)?),
     };
     check_room_for(rings.as_ref(), args)?;
     // Reading debug information takes time: nothing else is running yet.
-    let objects = match args.requests {
-        Some(_) => None,
-        None => {
+    let objects = match requests {
+        RequestSource::Sockets => None,
+        RequestSource::Trace => {
             let objects = Objects::start(pid, &specs, !args.no_probes, RING_BYTES, &observer);
             missing.unless("objects", objects)
         }
@@ -191,7 +201,7 @@ pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
     let kernel = if args.no_kernel {
         Err(anyhow::anyhow!("--no-kernel was given"))
     } else {
-        Kernel::start(pid, buffer << 20)
+        Kernel::start(&processes, buffer << 20)
     };
     let kernel = missing.unless("kernel", kernel);
     if rings.is_none() && kernel.is_none() {

@@ -4,6 +4,7 @@
 use std::io::Write as _;
 use std::time::Duration;
 
+use capture_recorder::ProcessSet;
 use clap::Args;
 use console::messages::note;
 use console::{interrupt, terminal};
@@ -71,7 +72,7 @@ const MAX_BYTES: u64 = 1 << 30;
 pub(super) fn run(args: &CaptureArgs, slow: Duration) -> anyhow::Result<()> {
     let buffer = args.buffer.unwrap_or(RING_MIB);
     check_buffer(buffer)?;
-    let pid = args.pid()?;
+    let processes = args.processes()?;
     let observer = terminal::observer();
     let print = |line: &str| {
         interrupt::writing(|| {
@@ -80,7 +81,7 @@ pub(super) fn run(args: &CaptureArgs, slow: Duration) -> anyhow::Result<()> {
             out.flush()
         })
     };
-    let options = options(args, pid, slow, buffer)?;
+    let options = options(args, processes, slow, buffer)?;
     // The process may have ended afterwards, and its name with it.
     let folder = options.dir();
     let totals = watch::watch(&options, print, &observer)?;
@@ -96,10 +97,16 @@ pub(super) fn run(args: &CaptureArgs, slow: Duration) -> anyhow::Result<()> {
 }
 
 /// Returns the options, resolved for this process.
-fn options(args: &CaptureArgs, pid: u32, slow: Duration, buffer: u32) -> anyhow::Result<Options> {
+fn options(
+    args: &CaptureArgs,
+    processes: ProcessSet,
+    slow: Duration,
+    buffer: u32,
+) -> anyhow::Result<Options> {
     let black_box = &args.slow;
     Ok(Options {
-        pid,
+        processes,
+        requests: args.requests.source(),
         specs: args.specs.resolve()?,
         tpoints: black_box.tpoint.clone(),
         folder: args.output.clone(),

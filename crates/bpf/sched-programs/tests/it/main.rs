@@ -123,6 +123,36 @@ fn a_process_of_several_is_the_one_that_began_then() {
 }
 
 #[test]
+fn a_process_that_one_of_ours_starts_is_ours() {
+    const CHILD: u64 = 0xffff_8880_0000_3000;
+    let ours = ours(Processes::Several { children: true });
+    let no_room = |asm: &mut Asm| _ = asm.mov(R0, 7).exit();
+    let fork = ours.follow_children(no_room).unwrap();
+    let enter = question(|asm, _| ours.enter(asm, R6));
+    let context: Vec<u8> = [TASK, CHILD]
+        .iter()
+        .flat_map(|argument| argument.to_ne_bytes())
+        .collect();
+    let child = 78_u32.to_ne_bytes();
+    for (is_ours, child_group, entered) in [(true, 78, true), (true, 77, false), (false, 78, false)]
+    {
+        let mut machine = machine(77, 500);
+        if is_ours {
+            run(&mut machine, &enter);
+        }
+        machine.put_object(CHILD, &task(child_group, 900, 0));
+        let program = Program::new("fork", &fork);
+        assert_eq!(machine.run(&program, &context).unwrap(), 0);
+        let begun: &[[u8; 8]] = if entered {
+            &[900_u64.to_ne_bytes()]
+        } else {
+            &[]
+        };
+        assert_eq!(machine.values(PROCESSES, &child), begun);
+    }
+}
+
+#[test]
 fn a_switch_shows_why_a_task_leaves() {
     const REASONS: Reasons = Reasons {
         ready: 1,

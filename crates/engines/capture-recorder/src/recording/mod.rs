@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
 use std::time::{Duration, Instant};
 
-use capture::{CaptureSummary, CapturedParts, Meta, SOCKETS};
+use capture::{CaptureSummary, CapturedParts, Meta};
 use host::Watch;
 use observer::Observer;
 use spdk_trace::Lcore;
@@ -85,7 +85,7 @@ pub fn record(
     // Held until the end, which must be described on a full disk, too.
     let reserve = folder.reserve(RESERVED_META_BYTES);
     let mut lcores = Lcores::from_parts(&parts, pid);
-    let mut running = ActiveParts::begin(parts, folder, pid, place.has_room(), observer)?;
+    let mut running = ActiveParts::begin(parts, folder, place.has_room(), observer)?;
     observer.handle_stop_requests()?;
     let watch = Watch::new(pid, std::iter::empty())?;
     let flows = running.until_it_flows(limits);
@@ -147,12 +147,7 @@ fn describe(parts: &Parts, meta: &mut Meta) {
         objects: parts.objects.is_some(),
     };
     if let Some(rings) = &parts.rings {
-        if rings.is_of_process() {
-            meta.process.trace_file = Some(facts::path(&rings.path));
-            meta.lcores = facts::lcore_threads(rings.follower.lcores(), &meta.process.threads);
-        } else {
-            meta.requests = Some(SOCKETS.to_owned());
-        }
+        rings.describe(meta);
     }
 }
 
@@ -167,8 +162,7 @@ struct Lcores {
 
 impl Lcores {
     fn from_parts(parts: &Parts, pid: u32) -> Self {
-        let own = parts.rings.iter().filter(|rings| rings.is_of_process());
-        let rings = own.flat_map(|rings| rings.follower.lcores());
+        let rings = parts.rings.iter().flat_map(Rings::thread_rings);
         let rings = rings
             .map(|(lcore, name)| (lcore, name.to_owned()))
             .collect();
@@ -188,7 +182,7 @@ impl Lcores {
                 .iter()
                 .any(|ring| ring.lcore == lcore.0 && ring.tid.is_some())
         };
-        if self.read.elapsed() < self.pause || wrote.iter().all(is_known) {
+        if self.rings.is_empty() || self.read.elapsed() < self.pause || wrote.iter().all(is_known) {
             return false;
         }
         (self.read, self.pause) = (Instant::now(), (2 * self.pause).min(THREADS_LAST));

@@ -1,6 +1,6 @@
 //! Sources of a capture while it goes on, each with its stream.
 
-use crate::clocks::{self, Clocks};
+use crate::clocks::Clocks;
 use crate::ending::{ShutdownResult, sync};
 use crate::folder::Folder;
 use crate::kernel::KernelRecorder;
@@ -41,7 +41,6 @@ impl ActiveParts {
     pub(super) fn begin(
         parts: Parts,
         folder: &Folder,
-        pid: u32,
         has_room: bool,
         observer: &Observer,
     ) -> anyhow::Result<Self> {
@@ -54,15 +53,11 @@ impl ActiveParts {
         // The kernel's events start before the first record, so that no record lacks them.
         let kernel = parts
             .kernel
-            .map(|kernel| kernel.follow(open(1, KERNEL)?, pid))
+            .map(|kernel| kernel.follow(open(1, KERNEL)?))
             .transpose()?;
         let mut started_clocks = None;
         let rings = parts.rings.map(|rings| {
-            let read_both = if rings.is_of_process() {
-                clocks::reading
-            } else {
-                clocks::boot_reading
-            };
+            let read_both = rings.clock();
             let mut rings = rings.follow(open(0, RINGS)?, has_room)?;
             let (started, first) = Clocks::start(read_both)?;
             rings.anchor(first)?;

@@ -31,7 +31,6 @@ pub use event::{
 };
 pub use maps::{COUNTS, INTERRUPTS, LOG, PREEMPTORS, TEMPLATE, THREADS, UPCALLS, WINDOW};
 pub(crate) use maps::{PLACES, TURNS, maps, turns};
-pub use sched_programs::processes::PROCESSES;
 
 pub use keys::{InterruptKey, PreemptorKey, SOFT_INTERRUPT, UpcallKey, VECTOR_INTERRUPT};
 pub use log::LOG_LENGTH;

@@ -3,7 +3,7 @@
 use bpf_program::Module;
 use bpf_session::{Features, Scope, Session, SessionError};
 use observer::Observer;
-use sched_programs::SchedError;
+use sched_programs::{ProcessSet, SchedError};
 use sys::process::make_room_for_files;
 use uapi::perf::Counter;
 
@@ -12,7 +12,7 @@ use super::{Facts, Tracer, upcall_counter};
 use crate::error::DelayError;
 use crate::layout;
 use crate::names::poll_numbers;
-use crate::programs::{self, Absences, EventOptions, FAULT_TRACEPOINT, Processes, Setting, Turn};
+use crate::programs::{self, Absences, EventOptions, FAULT_TRACEPOINT, Setting, Turn};
 use crate::trigger::Trigger;
 
 /// Programs to attach, and their processes.
@@ -37,6 +37,15 @@ pub struct AttachOptions<'a> {
     pub page_faults: bool,
     /// Observer of each step of long work, from any thread, so that a waiting user sees progress.
     pub observer: Observer,
+}
+
+impl AttachOptions<'_> {
+    fn processes(&self) -> ProcessSet {
+        ProcessSet {
+            pids: self.pids.clone(),
+            children: self.children,
+        }
+    }
 }
 
 /// Attached programs.
@@ -69,17 +78,11 @@ pub fn attach<'a>(
 fn setting(
     facts: &Facts,
     options: &AttachOptions<'_>,
-    exchange: bool,
+    (processes, exchange): (&ProcessSet, bool),
 ) -> Result<Setting, DelayError> {
-    let children = options.children;
-    let processes = match options.pids.as_slice() {
-        [_, _, ..] => Processes::Several { children },
-        _ if children => Processes::Several { children },
-        pids => Processes::One(pids.first().copied().unwrap_or_default()),
-    };
     let cpus = host::cpus::possible().map_err(SchedError::map(layout::TEMPLATE))?;
     Ok(Setting {
-        processes,
+        processes: processes.known_by(),
         task: facts.programs.task,
         registers: facts.registers,
         polls: poll_numbers(),
@@ -129,10 +132,11 @@ fn attach_all<'a>(
     facts: &Facts,
     options: AttachOptions<'a>,
 ) -> Result<AttachedPrograms<'a>, DelayError> {
+    let processes = options.processes();
     // Triggers are for one process, the first one.
-    let pid = options.pids.first().copied().unwrap_or_default();
+    let pid = processes.first();
     let features = Features::detect()?;
-    let setting = setting(facts, &options, features.exchange)?;
+    let setting = setting(facts, &options, (&processes, features.exchange))?;
     let tracepoints = &facts.programs.tracepoints;
     let mut module = programs::module(&setting, tracepoints)?;
     let own = module.programs.len();
@@ -166,8 +170,7 @@ fn attach_all<'a>(
         Vec::new()
     };
     let mut tracer = Tracer::load(
-        options.pids,
-        matches!(setting.processes, Processes::Several { .. }),
+        processes,
         &module,
         features.for_process(Some(pid)),
         options.observer,

@@ -117,16 +117,6 @@ pub(super) fn threads(pid: u32) -> Vec<u32> {
         .collect()
 }
 
-/// Returns whether a number belongs to another process than the one that began at `begun` of the
-/// boot clock, in nanoseconds (proc_pid_stat(5), field 22). False if `begun` is 0: the time is not
-/// known.
-pub(super) fn is_anothers(pid: u32, begun: u64) -> bool {
-    let is_other = |ticks| ticks != begun / proc::TICK_NANOS;
-    begun > 0
-        && host::system::has_boot_time()
-        && proc::start_of_living(Pid(pid)).is_some_and(is_other)
-}
-
 /// Returns a thread's name, with unprintable bytes escaped.
 pub(super) fn name(pid: u32, tid: u32) -> Option<String> {
     raw_name(pid, tid).map(|name| printable::text(&name).into_owned())

@@ -3,10 +3,10 @@
 //! In all of them r7 is the thread's value and r8 the time; r6 and r9 are the program's own.
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R4, R5, R6, R7, R8};
-use bpf_insn::{Asm, AtomicOp, Helper, JumpOp, Label, Reg, Width};
+use bpf_insn::{Asm, AtomicOp, JumpOp, Label, Reg, Width};
 use bpf_program::{Emit as _, Member, Place, Word, bytes_of, field, offset};
 use sched_programs::processes::Task;
-use sched_programs::{OwnTaskCheck, ProcessStack, Processes};
+use sched_programs::{OwnTaskCheck, ProcessStack};
 
 use super::marks::{self, Level};
 use super::{Setting, places};
@@ -120,33 +120,9 @@ pub(super) fn get_current<T: Word>(asm: &mut Asm, setting: &Setting, dst: Reg, m
 
 /// Goes to `others` unless the current task is one of ours; r6 is the task, for [`get_current`].
 fn current(asm: &mut Asm, setting: &Setting, others: Label) {
-    if !setting.exchange {
-        return current_by_address(asm, setting, others);
-    }
-    let task = &setting.task;
-    asm.comment("ours?")
-        .call(Helper::GET_CURRENT_TASK_BTF)
-        .mov(R6, R0);
-    setting.ours().unless(asm, R6, others);
-    asm.copy(task.pid.at(R6), slot!(key));
-}
-
-/// Does the same on kernels without a helper that returns the current task with its type: before
-/// Linux 5.11.
-fn current_by_address(asm: &mut Asm, setting: &Setting, others: Label) {
-    let is_one = matches!(setting.processes, Processes::One(_));
-    asm.comment("ours?");
-    if !is_one {
-        asm.call(Helper::GET_CURRENT_TASK).mov(R6, R0);
-    }
-    asm.call(Helper::GET_CURRENT_PID_TGID)
-        .put(slot!(key), R0)
-        .mov(R1, R0)
-        .rsh(R1, 32);
-    setting.ours().unless_group(asm, Task::Address(R6), others);
-    if is_one {
-        asm.call(Helper::GET_CURRENT_TASK).mov(R6, R0);
-    }
+    setting
+        .ours()
+        .unless_current(asm, setting.exchange, (R6, slot!(key)), others);
 }
 
 /// Sets r7 to the value of the thread whose number is in the slot `key`, or goes to `missing`.

@@ -122,7 +122,7 @@ pub struct EventOptions {
 /// Hooks to attach. Order matters: programs that set a thread's state are attached before programs
 /// that read it.
 const HOOKS: [Hook<Setting>; 24] = [
-    Hook::typed("sched_process_fork", sched::fork),
+    Hook::typed(processes::FORK, sched::fork),
     Hook::typed("sched_switch", sched::switch),
     Hook::typed("sched_wakeup", |setting| sched::wakeup(setting, false)),
     Hook::typed("sched_wakeup_new", |setting| sched::wakeup(setting, true)),
@@ -231,13 +231,11 @@ pub fn module(setting: &Setting, tracepoints: &Tracepoints) -> Result<Module, Sc
             events.ring_bytes,
         ));
     }
-    if let Processes::Several { .. } = setting.processes {
-        maps.push(processes::map());
-    }
-    let follows = setting.processes == Processes::Several { children: true };
+    maps.extend(setting.processes.map());
+    let follows = setting.processes.with_children();
     let hooks = HOOKS
         .iter()
-        .filter(|hook| follows || hook.tracepoint != "sched_process_fork");
+        .filter(|hook| follows || hook.tracepoint != processes::FORK);
     let programs = hooks::programs(hooks, &[], setting, tracepoints)?;
     Ok(Module {
         maps,

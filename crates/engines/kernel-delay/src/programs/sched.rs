@@ -328,23 +328,12 @@ pub(super) fn peek(setting: &Setting) -> Result<Code, AsmError> {
     })
 }
 
-/// Makes the program of `sched_process_fork(parent, child)`, which comes before the child is woken
-/// for the first time: a process that one of ours starts is ours.
+/// Makes the program of `sched_process_fork(parent, child)`: a process that one of ours starts is
+/// ours.
 pub(super) fn fork(setting: &Setting) -> Result<Code, AsmError> {
-    let (ours, tgid) = (setting.ours(), setting.task.tgid);
-    program(|asm, end| {
-        asm.comment("ours?")
-            .get(R9, argument(R1, 1))
-            .get(R6, argument(R1, 0));
-        ours.unless(asm, R6, end);
-        asm.comment("a thread of it?")
-            .get(R1, tgid.at(R9))
-            .get(R2, tgid.at(R6))
-            .jump_if(R1, JumpOp::Eq, R2, end);
-        ours.enter(asm, R9);
-        asm.jump_if(R0, JumpOp::Eq, 0, end);
-        emit::add_to(asm, counts!(no_process), 1);
-    })
+    setting
+        .ours()
+        .follow_children(|asm| emit::add_to(asm, counts!(no_process), 1))
 }
 
 /// Makes the program of `sched_process_exec(task, old_pid, binary)`: a thread that runs a new

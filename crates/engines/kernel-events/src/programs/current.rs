@@ -6,9 +6,10 @@ use bpf_insn::Reg::{R0, R1, R6, R7};
 use bpf_insn::{Asm, AsmError, Code, Helper, Label};
 use bpf_program::emit::program;
 use bpf_program::{Emit as _, argument};
+use sched_programs::Processes;
 use sched_programs::processes::Task;
 
-use super::emit::{self, event};
+use super::emit::{self, event, slot};
 use super::{Setting, wakers};
 
 /// Argument of the tracepoint that is the event's number.
@@ -51,12 +52,7 @@ pub(super) fn send_current(setting: &Setting, kind: u32, number: Number) -> Resu
 }
 
 fn send(asm: &mut Asm, setting: &Setting, (kind, number): (u32, Number), others: Label) {
-    asm.comment("ours?")
-        .call(Helper::GET_CURRENT_PID_TGID)
-        .mov(R7, R0)
-        .mov(R1, R0)
-        .rsh(R1, 32);
-    setting.ours().unless_group(asm, Task::Address(R0), others);
+    unless_ours(asm, setting, others);
     emit::begin(asm, kind);
     asm.put(event!(tid), R7);
     match number {
@@ -71,4 +67,24 @@ fn send(asm: &mut Asm, setting: &Setting, (kind, number): (u32, Number), others:
         Number::Second => _ = asm.get(R1, argument(R6, 1)).put(event!(detail), R1),
     }
     emit::send(asm, setting);
+}
+
+/// Goes to `others` unless the current thread is one of ours; r7 is its number.
+pub(super) fn unless_ours(asm: &mut Asm, setting: &Setting, others: Label) {
+    let ours = setting.ours();
+    match setting.processes {
+        // The task itself is not needed.
+        Processes::One(_) => {
+            asm.comment("ours?")
+                .call(Helper::GET_CURRENT_PID_TGID)
+                .mov(R7, R0)
+                .mov(R1, R0)
+                .rsh(R1, 32);
+            ours.unless_group(asm, Task::Address(R0), others);
+        }
+        Processes::Several { .. } => {
+            ours.unless_current(asm, setting.types_current, (R7, slot!(key)), others);
+            asm.get(R7, slot!(key));
+        }
+    }
 }

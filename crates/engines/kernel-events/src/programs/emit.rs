@@ -4,7 +4,7 @@ use bpf_insn::Reg::{R0, R1, R2, R8, R9};
 use bpf_insn::{Asm, Helper, JumpOp};
 use bpf_program::event::output;
 use bpf_program::{Emit as _, field};
-use sched_programs::{OwnTaskCheck, ProcessStack, Processes};
+use sched_programs::{OwnTaskCheck, ProcessStack};
 
 use super::Setting;
 use crate::layout::{Event, LOST, LossRecord, LostEvent, Waker, kind};
@@ -43,10 +43,10 @@ macro_rules! event {
 pub(super) use event;
 
 impl Setting {
-    /// Returns the test whether a task belongs to the process.
+    /// Returns the test whether a task belongs to the processes.
     pub(super) fn ours(&self) -> OwnTaskCheck {
         OwnTaskCheck {
-            processes: Processes::One(self.tgid),
+            processes: self.processes,
             task: self.task,
             stack: slot!(processes),
         }
@@ -102,10 +102,30 @@ pub(super) fn send(asm: &mut Asm, setting: &Setting) {
     asm.jump_if(R0, JumpOp::Eq, 0, done);
     asm.bind(failed)
         .comment("the ring is full")
-        .get(R1, slot!(kept))
-        .get(R2, lost(R1));
-    asm.if_(R2, JumpOp::Eq, 0, |asm| {
+        .get(R1, slot!(kept));
+    count_loss(asm);
+    asm.bind(done);
+}
+
+/// Counts one more loss, now (r8), in the record whose address is r1.
+fn count_loss(asm: &mut Asm) {
+    let lost = field!(R1, LossRecord, count);
+    asm.get(R2, lost).if_(R2, JumpOp::Eq, 0, |asm| {
         _ = asm.put(field!(R1, LossRecord, since), R8);
     });
-    asm.add(R2, 1).put(lost(R1), R2).bind(done);
+    asm.add(R2, 1).put(lost, R2);
+}
+
+/// Counts a loss outside of [`send`]: all events of a process for which there is no room. r8 is
+/// lost.
+pub(super) fn lose(asm: &mut Asm) {
+    let done = asm.label("no_record");
+    asm.comment("no room for the process")
+        .call(Helper::KTIME_GET_BOOT_NS)
+        .mov(R8, R0);
+    asm.put(slot!(key), 0)
+        .lookup_or(LOST, slot!(key), done)
+        .mov(R1, R0);
+    count_loss(asm);
+    asm.bind(done);
 }

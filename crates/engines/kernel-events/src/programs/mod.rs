@@ -1,13 +1,13 @@
-//! Programs that send the events of the process.
+//! Programs that send the events of the processes.
 //!
 //! In all of them r6 is the context, r8 the time and r9 the CPU. The event is made on the stack.
 //!
 //! | module | holds |
 //! |---|---|
 //! | `emit` | steps that all programs share: the event, sending it, counting losses |
-//! | `queues` | waiting threads of the process, and their CPUs |
-//! | `sched` | switches, wake-ups, migrations |
-//! | `signals` | signals that stop the process |
+//! | `queues` | waiting threads of the processes, and their CPUs |
+//! | `sched` | switches, wake-ups, migrations, new processes |
+//! | `signals` | signals that stop a process |
 //! | `wakers` | causes of wake-ups: threads, and the interrupts that each CPU is in |
 //! | `current` | interrupts and system calls, which belong to the CPU's thread |
 
@@ -21,7 +21,7 @@ mod tests;
 mod wakers;
 
 use bpf_program::Module;
-use sched_programs::{Facts, Hook, SchedError, TaskFacts, hooks};
+use sched_programs::{Hook, Processes, SchedError, TaskFacts, Tracepoints, hooks, processes};
 
 use crate::layout::{self, kind};
 use current::{Number, interrupt, send_current};
@@ -30,8 +30,10 @@ use current::{Number, interrupt, send_current};
 pub(crate) struct Setting {
     /// Members of tasks.
     pub(crate) task: TaskFacts,
-    /// Thread group of the process.
-    pub(crate) tgid: u32,
+    /// Processes whose threads' events are sent.
+    pub(crate) processes: Processes,
+    /// True if a helper returns the current task with its type; only several processes need it.
+    pub(crate) types_current: bool,
     /// Size of the ring, in bytes.
     pub(crate) ring_bytes: u32,
 }
@@ -60,10 +62,14 @@ macro_rules! interrupt {
 
 /// Hooks to attach, in this order: the end of an interrupt before its begin, so that no CPU seems to
 /// be in one that has ended.
-const HOOKS: [Hook<Setting>; 18] = [
+const HOOKS: [Hook<Setting>; 19] = [
+    // A child must be known when it is woken.
+    Hook::typed(processes::FORK, sched::fork),
     Hook::typed("sched_switch", sched::switch),
-    Hook::typed("sched_wakeup", sched::wake),
-    Hook::typed("sched_wakeup_new", sched::wake_new),
+    Hook::typed("sched_wakeup", |setting| sched::wake(setting, kind::WAKE)),
+    Hook::typed("sched_wakeup_new", |setting| {
+        sched::wake(setting, kind::START)
+    }),
     Hook::typed("sched_waking", wakers::waking),
     Hook::typed("sched_migrate_task", sched::migrate),
     interrupt!("irq_handler_exit", kind::HARD + 1, First),
@@ -86,21 +92,24 @@ pub(crate) fn tracepoints() -> impl Iterator<Item = &'static str> {
     HOOKS.iter().map(|hook| hook.tracepoint)
 }
 
-/// Makes the maps, and the programs of the tracepoints that this kernel has.
+/// Makes the maps, for this number of CPUs, and the programs of the tracepoints that this kernel
+/// has.
 pub(crate) fn module(
-    facts: &Facts,
-    tgid: u32,
-    ring_bytes: u32,
+    setting: &Setting,
+    tracepoints: &Tracepoints,
     cpus: u32,
 ) -> Result<Module, SchedError> {
-    let setting = Setting {
-        task: facts.task,
-        tgid,
-        ring_bytes,
-    };
-    let programs = hooks::programs(&HOOKS, &REQUIRED_TRACEPOINTS, &setting, &facts.tracepoints)?;
+    let follows = setting.processes.with_children();
+    let mut required = REQUIRED_TRACEPOINTS.to_vec();
+    required.extend(follows.then_some(processes::FORK));
+    let hooks = HOOKS
+        .iter()
+        .filter(|hook| follows || hook.tracepoint != processes::FORK);
+    let programs = hooks::programs(hooks, &required, setting, tracepoints)?;
+    let mut maps = layout::maps(setting.ring_bytes, cpus);
+    maps.extend(setting.processes.map());
     Ok(Module {
-        maps: layout::maps(ring_bytes, cpus),
+        maps,
         programs,
         ..Module::default()
     })

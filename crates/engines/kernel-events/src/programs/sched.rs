@@ -1,7 +1,7 @@
 //! The scheduler's tracepoints: see [`sched_programs::tasks`].
 
-use bpf_insn::Reg::{R0, R1, R6, R7, R9};
-use bpf_insn::{Asm, AsmError, Code, Helper, JumpOp, Label};
+use bpf_insn::Reg::{R0, R1, R6, R7, R8, R9};
+use bpf_insn::{Asm, AsmError, Code, Helper, JumpOp};
 use bpf_program::emit::program;
 use bpf_program::{Emit as _, argument};
 use sched_programs::{Reasons, Switch};
@@ -43,8 +43,9 @@ pub(super) fn switch(setting: &Setting) -> Result<Code, AsmError> {
             .copy(task.pid.at(R7), event!(other))
             .copy(task.comm.at(R7), event!(comm));
         emit::send(asm, setting);
-        asm.comment("prev").get(R1, switch.prev());
-        ours.unless(asm, R1, in_);
+        // A look-up of one of several needs a register that calls keep.
+        asm.comment("prev").get(R8, switch.prev());
+        ours.unless(asm, R8, in_);
         left(asm);
         asm.bind(in_).comment("next");
         ours.unless(asm, R7, end);
@@ -66,42 +67,41 @@ fn left(asm: &mut Asm) {
     asm.bind(done);
 }
 
-/// Makes the program of a wake-up:
+/// Makes the program of a wake-up, of this kind:
 ///
 /// ```text
 /// if the task is not ours: return
-/// send (WAKE, task, its CPU, who wakes it, whose name)
+/// send (WAKE or START, task, its CPU, who wakes it, whose name)
 /// if it is not on a CPU: it waits for its CPU
 /// ```
 ///
-/// The current thread need not be the waker: the kernel may leave the rest of a wake-up to the CPU
-/// that the task is to have.
-pub(super) fn wake(setting: &Setting) -> Result<Code, AsmError> {
-    program(|asm, end| send_wake(asm, setting, wakers::expected, end))
+/// The current thread need not be the waker of a task that has run before: the kernel may leave the
+/// rest of a wake-up to the CPU that the task is to have.
+pub(super) fn wake(setting: &Setting, kind: u32) -> Result<Code, AsmError> {
+    let task = &setting.task;
+    program(|asm, end| {
+        asm.comment("ours?").get(R6, argument(R1, 0));
+        setting.ours().unless(asm, R6, end);
+        emit::begin(asm, kind);
+        asm.copy(task.pid.at(R6), event!(tid));
+        task.queue(asm, R1, R6);
+        asm.put(event!(detail), R1).put(slot!(cpu), R1);
+        asm.comment("by whom");
+        if kind == kind::START {
+            wakers::add_current(asm);
+        } else {
+            wakers::add_noted(asm);
+        }
+        emit::send(asm, setting);
+        task.if_on_cpu(asm, R6, end);
+        queues::starts(asm, event!(tid));
+    })
 }
 
-/// Makes the program of the first wake-up of a task, which its creator does.
-pub(super) fn wake_new(setting: &Setting) -> Result<Code, AsmError> {
-    program(|asm, end| send_wake(asm, setting, wakers::present, end))
-}
-
-/// Sends a wake-up. `waker` sets r0 to the address of its [`crate::layout::Waker`], or goes to the
-/// label if that is unknown.
-fn send_wake(asm: &mut Asm, setting: &Setting, waker: fn(&mut Asm, Label), end: Label) {
-    let (task, unknown) = (&setting.task, asm.label("by_unknown"));
-    asm.comment("ours?").get(R6, argument(R1, 0));
-    setting.ours().unless(asm, R6, end);
-    emit::begin(asm, kind::WAKE);
-    asm.copy(task.pid.at(R6), event!(tid));
-    task.queue(asm, R1, R6);
-    asm.put(event!(detail), R1).put(slot!(cpu), R1);
-    asm.comment("by whom");
-    waker(asm, unknown);
-    wakers::add(asm);
-    asm.bind(unknown);
-    emit::send(asm, setting);
-    task.if_on_cpu(asm, R6, end);
-    queues::starts(asm, event!(tid));
+/// Makes the program of `sched_process_fork`, for processes whose children are ours, too. The first
+/// wake-up of the child, which comes next, is its first event.
+pub(super) fn fork(setting: &Setting) -> Result<Code, AsmError> {
+    setting.ours().follow_children(emit::lose)
 }
 
 /// Makes the program of a migration:

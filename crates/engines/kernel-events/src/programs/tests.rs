@@ -1,15 +1,20 @@
-//! Tests of the number of instructions of each program: a change must not make events dearer
-//! unnoticed.
+//! Tests of the programs: the number of instructions of each, so that a change does not make events
+//! dearer unnoticed, and those of several processes on the interpreter.
 
-use bpf_insn::Code;
-use bpf_interp::check_counts;
-use bpf_program::Member;
-use sched_programs::{Facts, TaskFacts};
+use bpf_insn::Reg::{R0, R1, R6, R7};
+use bpf_insn::{Asm, Code, MapDef};
+use bpf_interp::{Machine, Program, check_counts};
+use bpf_program::emit::program;
+use bpf_program::wire::read_value;
+use bpf_program::{Emit as _, Member, argument};
+use sched_programs::{Processes, TaskFacts, Tracepoints};
 
-use super::{module, tracepoints};
+use super::current::unless_ours;
+use super::{Setting, module, sched, tracepoints};
+use crate::layout::{self, LOST, LossRecord};
 
-fn facts(passes_state: bool) -> Facts {
-    let task = TaskFacts {
+fn task(passes_state: bool) -> TaskFacts {
+    TaskFacts {
         tgid: Member::new(2000),
         pid: Member::new(1996),
         comm: Member::new(2400),
@@ -25,25 +30,32 @@ fn facts(passes_state: bool) -> Facts {
         state: Member::new(24),
         passes_state,
         work_function: Member::new(24),
-    };
-    Facts {
-        task,
-        tracepoints: tracepoints().map(|name| (name.to_owned(), 1)).collect(),
     }
 }
 
 /// Returns all programs, each with its setting and name.
 fn programs() -> impl Iterator<Item = (&'static str, String, Code)> {
-    [("plain", true), ("old", false)]
-        .into_iter()
-        .flat_map(|(setting, passes_state)| {
-            let programs = module(&facts(passes_state), 77, 1 << 20, 8)
-                .unwrap()
-                .programs;
-            programs
-                .into_iter()
-                .map(move |program| (setting, program.name, program.code))
-        })
+    let (one, several) = (Processes::One(77), Processes::Several { children: true });
+    let tracepoints: Tracepoints = tracepoints().map(|name| (name.to_owned(), 1)).collect();
+    [
+        ("plain", true, one),
+        ("old", false, one),
+        ("several", true, several),
+        ("old_several", false, several),
+    ]
+    .into_iter()
+    .flat_map(move |(name, is_new, processes)| {
+        let setting = Setting {
+            task: task(is_new),
+            processes,
+            types_current: is_new,
+            ring_bytes: 1 << 20,
+        };
+        let programs = module(&setting, &tracepoints, 8).unwrap().programs;
+        programs
+            .into_iter()
+            .map(move |program| (name, program.name, program.code))
+    })
 }
 
 #[test]
@@ -52,5 +64,110 @@ fn programs_have_as_many_instructions_as_before() {
         "kernel-events",
         programs(),
         include_str!("instructions.txt"),
+    );
+}
+
+/// Addresses of the tasks of a process: that of a thread, and that of its first thread.
+const TASK: u64 = 0xffff_8880_0000_0000;
+const LEADER: u64 = 0xffff_8880_0001_0000;
+/// Address of the first thread of a process that it starts.
+const CHILD: u64 = 0xffff_8880_0002_0000;
+
+/// Makes a task of a group, which began at `started`.
+fn task_bytes(group: u32, tid: u32, started: u64) -> Vec<u8> {
+    let facts = task(true);
+    let mut bytes = vec![0; 3000];
+    for (at, value) in [(facts.tgid.offset(), group), (facts.pid.offset(), tid)] {
+        let at = usize::try_from(at).unwrap();
+        bytes[at..at + 4].copy_from_slice(&value.to_ne_bytes());
+    }
+    for (at, value) in [
+        (facts.leader.offset(), LEADER),
+        (facts.started.offset(), started),
+    ] {
+        let at = usize::try_from(at).unwrap();
+        bytes[at..at + 8].copy_from_slice(&value.to_ne_bytes());
+    }
+    bytes
+}
+
+/// A machine whose current thread is number 79 of the process 77.
+fn machine(maps: &[MapDef]) -> Machine {
+    let mut machine = Machine::new(maps).unwrap();
+    (machine.task.tgid, machine.task.pid, machine.task.address) = (77, 79, TASK);
+    machine.put_object(TASK, &task_bytes(77, 79, 900));
+    machine.put_object(LEADER, &task_bytes(77, 77, 500));
+    machine.put_object(CHILD, &task_bytes(80, 80, 950));
+    machine
+}
+
+fn run(machine: &mut Machine, code: &Code, context: [u64; 2]) -> u64 {
+    let context: Vec<u8> = context.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    machine.run(&Program::new("test", code), &context).unwrap()
+}
+
+/// Makes the program that enters the process of the task that it is given.
+fn enter(setting: &Setting) -> Code {
+    let body = |asm: &mut Asm, _| {
+        asm.get(R6, argument(R1, 0));
+        setting.ours().enter(asm, R6);
+    };
+    program(body).unwrap()
+}
+
+fn several(types_current: bool) -> Setting {
+    Setting {
+        task: task(types_current),
+        processes: Processes::Several { children: true },
+        types_current,
+        ring_bytes: 1 << 20,
+    }
+}
+
+/// By the task with its type, and by its address, as before Linux 5.11.
+#[test]
+fn the_current_thread_is_ours_if_its_process_is() {
+    for types_current in [true, false] {
+        let setting = several(types_current);
+        let ask = |asm: &mut Asm, others| {
+            unless_ours(asm, &setting, others);
+            asm.mov(R0, R7).exit();
+        };
+        let ask = program(ask).unwrap();
+        let maps: Vec<MapDef> = setting.processes.map().into_iter().collect();
+        let mut machine = machine(&maps);
+        assert_eq!(run(&mut machine, &ask, [0, 0]), 0);
+        run(&mut machine, &enter(&setting), [LEADER, 0]);
+        assert_eq!(run(&mut machine, &ask, [0, 0]), 79);
+        // Another process has its number.
+        machine.put_object(LEADER, &task_bytes(77, 77, 600));
+        assert_eq!(run(&mut machine, &ask, [0, 0]), 0);
+    }
+}
+
+#[test]
+fn a_process_without_room_is_a_loss() {
+    let setting = several(true);
+    let mut maps = layout::maps(1 << 20, 1);
+    maps.extend(setting.processes.map().map(|mut map| {
+        map.max_entries = 1;
+        map
+    }));
+    let fork = sched::fork(&setting).unwrap();
+    let lost = |machine: &Machine| -> LossRecord {
+        read_value(LOST, machine.values(LOST, &0_u32.to_ne_bytes())[0]).unwrap()
+    };
+    let mut machine = machine(&maps);
+    run(&mut machine, &enter(&setting), [LEADER, 0]);
+    // A thread has its process's room.
+    run(&mut machine, &fork, [LEADER, TASK]);
+    assert_eq!(lost(&machine).count, 0);
+    run(&mut machine, &fork, [LEADER, CHILD]);
+    let first = lost(&machine);
+    assert!(first.count == 1 && first.since > 0);
+    run(&mut machine, &fork, [LEADER, CHILD]);
+    assert_eq!(
+        (lost(&machine).count, lost(&machine).since),
+        (2, first.since)
     );
 }

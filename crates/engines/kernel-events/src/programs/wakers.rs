@@ -5,7 +5,7 @@
 //! which interrupt it is in.
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R6, R7};
-use bpf_insn::{Asm, AsmError, Code, Helper, JumpOp, Label};
+use bpf_insn::{Asm, AsmError, Code, Helper, JumpOp};
 use bpf_program::emit::program;
 use bpf_program::{Emit as _, Place, argument, field};
 
@@ -101,29 +101,34 @@ fn find(asm: &mut Asm) {
         .bind(found);
 }
 
-/// Sets r0 to the address of the waker that is about to wake the event's thread; goes to `unknown`
-/// if there is none.
-pub(super) fn expected(asm: &mut Asm, unknown: Label) {
-    asm.lookup_or(WAKERS, event!(tid), unknown);
-}
-
-/// Sets r0 to the address of the waker that this program runs in.
-pub(super) fn present(asm: &mut Asm, _: Label) {
-    find(asm);
-    asm.address(R0, slot!(waker));
-}
-
-/// Adds the waker whose address is r0 to the event, and forgets it: if the next one cannot be
-/// noted, it is unknown.
-pub(super) fn add(asm: &mut Asm) {
+/// Adds the waker that `sched_waking` noted to the event, if there is one, and forgets it: if the
+/// next one cannot be noted, it is unknown.
+pub(super) fn add_noted(asm: &mut Asm) {
+    let unknown = asm.label("by_unknown");
     let its = |at: Place<Waker>| (field!(at, Waker, kind), field!(at, Waker, number));
     let (kind, number) = its(R0.into());
-    asm.get(R1, kind)
-        .lsh(R1, WAKER_SHIFT)
+    asm.lookup_or(WAKERS, event!(tid), unknown).get(R1, kind);
+    add_kind(asm);
+    asm.copy(number, event!(other));
+    asm.copy(field!(R0, Waker, comm), event!(comm))
+        .put(kind, waker::UNKNOWN)
+        .bind(unknown);
+}
+
+/// Adds the current thread to the event as its waker: new tasks are woken by their creators, which
+/// no interrupt is.
+pub(super) fn add_current(asm: &mut Asm) {
+    asm.mov(R1, waker::THREAD);
+    add_kind(asm);
+    asm.call(Helper::GET_CURRENT_PID_TGID)
+        .put(event!(other), R0)
+        .current_name(event!(comm));
+}
+
+/// Adds the kind r1 of waker to the event's detail.
+fn add_kind(asm: &mut Asm) {
+    asm.lsh(R1, WAKER_SHIFT)
         .get(R2, event!(detail))
         .or(R1, R2)
         .put(event!(detail), R1);
-    asm.copy(number, event!(other));
-    asm.copy(field!(R0, Waker, comm), event!(comm))
-        .put(kind, waker::UNKNOWN);
 }

@@ -1,6 +1,7 @@
 //! Tests of the kernel's events of a poller against the poller's own view: gaps in its clock.
 #![expect(clippy::unwrap_used, reason = "a test says what it saw by panicking")]
 
+mod children;
 mod stops;
 mod wakers;
 
@@ -9,7 +10,7 @@ use std::process::{Child, ChildStdout, Stdio};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use kernel_events::{RecordedEvent, Recorder, Totals};
+use kernel_events::{ProcessSet, RecordedEvent, Recorder, Totals};
 use scene::{Activities, Activity, BootNanos, Cpu, EventKind, Interval, KernelEvent, Tid};
 use sys::clock::boot_nanos;
 use testkit::kernel;
@@ -136,7 +137,7 @@ impl Poller {
 
 fn record(mut poller: Poller, meanwhile: impl FnOnce()) -> (Truth, Vec<RecordedEvent>, Totals) {
     let facts = kernel_events::facts().unwrap();
-    let mut recorder = Recorder::start(&facts, poller.0.id(), RING).unwrap();
+    let mut recorder = Recorder::start(&facts, &ProcessSet::one(poller.0.id()), RING).unwrap();
     let (tid, start) = (poller.tid(), recorder.started());
     poller.go();
     meanwhile();
@@ -265,7 +266,7 @@ fn lost_events_are_a_hole() {
     };
     let facts = kernel_events::facts().unwrap();
     // A page that nobody reads: this process's own calls fill it.
-    let recorder = Recorder::start(&facts, std::process::id(), 4096).unwrap();
+    let recorder = Recorder::start(&facts, &ProcessSet::one(std::process::id()), 4096).unwrap();
     let (end, mut calls) = (Instant::now() + Duration::from_millis(20), 0);
     while Instant::now() < end || calls < 1000 {
         let _ = rustix::process::getppid();
@@ -310,7 +311,7 @@ fn a_thread_that_sleeps_is_found_again_after_a_loss() {
     let sleeper_tid = tids.recv().unwrap();
     let mut recorder = Recorder::start(
         &kernel_events::facts().unwrap(),
-        std::process::id(),
+        &ProcessSet::one(std::process::id()),
         1 << 16,
     )
     .unwrap();
@@ -357,8 +358,12 @@ fn a_thread_that_comes_has_its_whole_name() {
     let Some(_alone) = kernel::may_run("names of the kernel's events") else {
         return;
     };
-    let mut recorder =
-        Recorder::start(&kernel_events::facts().unwrap(), std::process::id(), RING).unwrap();
+    let mut recorder = Recorder::start(
+        &kernel_events::facts().unwrap(),
+        &ProcessSet::one(std::process::id()),
+        RING,
+    )
+    .unwrap();
     let sleeps = || {
         for _ in 0..20 {
             std::thread::sleep(Duration::from_millis(1));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kernel_events::Recorder;
+use kernel_events::{ProcessSet, Recorder};
 use rustix::process::{Pid, Signal};
 use scene::{Activities, Activity, EventKind, Tid};
 use testkit::kernel;
@@ -16,7 +16,7 @@ fn a_stop_has_the_sender_of_its_signal() {
     };
     let mut child = testkit::command("sleep").arg("60").spawn().unwrap();
     let facts = kernel_events::facts().unwrap();
-    let mut recorder = Recorder::start(&facts, child.id(), RING).unwrap();
+    let mut recorder = Recorder::start(&facts, &ProcessSet::one(child.id()), RING).unwrap();
     let (start, pid) = (recorder.started(), Pid::from_child(&child));
     for signal in [Signal::STOP, Signal::CONT, Signal::TSTP, Signal::CONT] {
         rustix::process::kill_process(pid, signal).unwrap();

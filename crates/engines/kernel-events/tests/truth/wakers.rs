@@ -6,7 +6,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-use kernel_events::{RecordedEvent, Recorder};
+use kernel_events::{ProcessSet, RecordedEvent, Recorder};
 use scene::{Activities, Activity, BootNanos, Interrupt, Tid, Waker};
 use testkit::kernel;
 
@@ -56,7 +56,7 @@ fn a_wait_has_who_ended_it() {
         return;
     };
     let facts = kernel_events::facts().unwrap();
-    let mut recorder = Recorder::start(&facts, std::process::id(), RING).unwrap();
+    let mut recorder = Recorder::start(&facts, &ProcessSet::one(std::process::id()), RING).unwrap();
     let start = recorder.started();
     let (notify, notified) = channel();
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();

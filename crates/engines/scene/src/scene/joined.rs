@@ -2,7 +2,7 @@
 
 use crate::Setting;
 use crate::activity::{Activities, ActivitySums, Interval};
-use crate::blame::{Stage, StageLosses, clipped, reckon};
+use crate::blame::{Stage, StageEnd, StageLosses, clipped, reckon};
 use crate::clock::BootNanos;
 use crate::request::{Mark, StageOfRequest};
 use crate::scene::{MAX_STAGE_INTERVALS, OpenRequest};
@@ -35,11 +35,12 @@ impl JoinContext<'_> {
                 ..StageLosses::default()
             }
         } else {
-            reckon(
-                &Stage { begin, end, ends },
-                intervals,
-                &self.setting.idle_calls,
-            )
+            // In its own work, a thread waits for no other work.
+            let idle = match ends {
+                StageEnd::OwnWork => &[][..],
+                StageEnd::Found { .. } => &self.setting.idle_calls,
+            };
+            reckon(&Stage { begin, end, ends }, intervals, idle)
         };
         let StageLosses {
             shares,

@@ -7,18 +7,19 @@
 //!
 //! In all programs r6 is the context, and then the socket. The event is made on the stack.
 
+mod arrival;
 mod operation;
 mod text;
 
-use bpf_insn::Reg::{R0, R1, R6, R7};
-use bpf_insn::{Asm, AsmError, Code, Helper, JumpOp};
-use bpf_program::emit::program;
+use bpf_insn::Reg::{R0, R1, R2, R3, R6};
+use bpf_insn::{Asm, Helper, JumpOp, Label};
 use bpf_program::event as ring;
-use bpf_program::{Emit as _, Module, argument, field};
+use bpf_program::{Emit as _, Module};
+use sched_programs::processes::FORK;
 use sched_programs::{Hook, OwnTaskCheck, ProcessStack, Processes, SchedError, hooks};
 
 use crate::facts::SocketFacts;
-use crate::layout::{self, Event, SOCKETS, SocketState, kind};
+use crate::layout::{self, Event, SocketState, family};
 
 /// Setting that the programs are made for.
 pub(crate) struct Setting {
@@ -38,6 +39,10 @@ struct Stack {
     state: SocketState,
     /// Address in the process's memory.
     pointer: u64,
+    /// Port as a key.
+    port: u32,
+    /// Current thread.
+    tid: u32,
     /// Event to send.
     event: Event,
 }
@@ -65,17 +70,18 @@ impl Setting {
     }
 }
 
-/// `RCV_SHUTDOWN` (`include/net/sock.h`).
-const RECEIVE_SHUTDOWN: i32 = 1;
-
 /// Tracepoints that the source cannot do without.
 const REQUIRED_TRACEPOINTS: [&str; 2] = ["sock_recv_length", "sock_send_length"];
 
 /// Hooks to attach.
-const HOOKS: [Hook<Setting>; 3] = [
+const HOOKS: [Hook<Setting>; 4] = [
     Hook::typed("sock_recv_length", operation::received),
     Hook::typed("sock_send_length", operation::sent),
-    Hook::typed("sk_data_ready", arrived),
+    Hook::typed("sk_data_ready", arrival::arrived),
+    Hook::typed(FORK, |setting| {
+        // A process for which there is no room has none of its requests seen.
+        setting.ours().follow_children(ring::count_lost)
+    }),
 ];
 
 /// Returns the tracepoints to which programs are attached.
@@ -95,9 +101,15 @@ pub(crate) fn module(
         ring_bytes,
     };
     let tracepoints = &setting.facts.kernel.tracepoints;
-    let programs = hooks::programs(&HOOKS, &REQUIRED_TRACEPOINTS, &setting, tracepoints)?;
+    let follows = processes.with_children();
+    let hooks = HOOKS
+        .iter()
+        .filter(|hook| follows || hook.tracepoint != FORK);
+    let programs = hooks::programs(hooks, &REQUIRED_TRACEPOINTS, &setting, tracepoints)?;
+    let mut maps = layout::maps(ring_bytes);
+    maps.extend(processes.map());
     Ok(Module {
-        maps: layout::maps(ring_bytes),
+        maps,
         programs,
         ..Module::default()
     })
@@ -122,30 +134,38 @@ fn send(asm: &mut Asm, setting: &Setting) {
     asm.unless(R0, JumpOp::Eq, 0, ring::count_lost);
 }
 
-/// Makes the program of data that arrives, in the context of an interrupt or of the sender:
-///
-/// ```text
-/// if the socket is none of ours, or data has arrived before: return
-/// if the peer has shut the connection down, which is no data: return
-/// send (ARRIVED, socket)
-/// ```
-fn arrived(setting: &Setting) -> Result<Code, AsmError> {
-    program(|asm, end| {
-        asm.get(R6, argument(R1, 0))
-            .put(slot!(socket), R6)
-            .comment("ours?")
-            .lookup_or(SOCKETS, slot!(socket), end);
-        let has_arrived = field!(R7, SocketState, has_arrived);
-        asm.mov(R7, R0)
-            .get(R1, setting.facts.sock.shutdown.at(R6))
-            .jump_if(R1, JumpOp::Set, RECEIVE_SHUTDOWN, end)
-            .get(R1, has_arrived)
-            .jump_if(R1, JumpOp::Ne, 0, end);
-        begin(asm, kind::ARRIVED);
-        asm.comment("the same socket?")
-            .get(R1, field!(R7, SocketState, cookie))
-            .jump_if(R0, JumpOp::Ne, R1, end);
-        asm.put(has_arrived, 1);
-        send(asm, setting);
-    })
+/// Fills in the ends of the connection; goes to `others` for a family without connections that we
+/// know.
+fn ends(asm: &mut Asm, setting: &Setting, others: Label) {
+    let sock = &setting.facts.sock;
+    let [internet, unix, done] = ["internet", "unix", "ends"].map(|name| asm.label(name));
+    asm.get(R1, sock.family.at(R6)).put(event!(ends.family), R1);
+    asm.jump_if(R1, JumpOp::Eq, i32::from(family::UNIX), unix)
+        .jump_if(R1, JumpOp::Eq, i32::from(family::INET), internet)
+        .jump_if(R1, JumpOp::Ne, i32::from(family::INET6), others);
+    asm.copy(sock.peer6.at(R6), event!(ends.peer6))
+        .copy(sock.own6.at(R6), event!(ends.own6))
+        .bind(internet)
+        .copy(sock.peer4.at(R6), event!(ends.peer4))
+        .copy(sock.own4.at(R6), event!(ends.own4));
+    asm.copy(sock.peer_port.at(R6), event!(ends.peer_port))
+        .copy(sock.own_port.at(R6), event!(ends.own_port))
+        .jump(done)
+        .bind(unix);
+    if let Some(address) = sock.unix_address {
+        // The verifier knows only a `struct sock`.
+        asm.put(slot!(pointer), 0)
+            .mov(R3, R6)
+            .add(R3, address.offset())
+            .address(R1, slot!(pointer))
+            .mov(R2, 8)
+            .call(Helper::PROBE_READ_KERNEL);
+        asm.get(R1, slot!(pointer)).if_(R1, JumpOp::Ne, 0, |asm| {
+            _ = asm.put(event!(ends.is_named), 1);
+        });
+    }
+    asm.bind(done);
 }
+
+#[cfg(test)]
+mod tests;

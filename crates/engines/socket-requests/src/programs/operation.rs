@@ -1,13 +1,12 @@
 //! Receives and sends: `sock_recv_length(sk, ret, flags)`, `sock_send_length(sk, ret, flags)`.
 
-use bpf_insn::Reg::{R0, R1, R2, R3, R6, R7, R9};
-use bpf_insn::{Asm, AsmError, Code, Helper, JumpOp, Label};
+use bpf_insn::Reg::{R0, R1, R2, R6, R7, R9};
+use bpf_insn::{Asm, AsmError, Code, JumpOp, Label};
 use bpf_program::emit::program;
 use bpf_program::{Emit as _, argument, field};
-use sched_programs::processes::Task;
 
-use super::{Setting, begin, event, send, slot, text};
-use crate::layout::{SOCKETS, SocketState, family, kind};
+use super::{Setting, begin, ends, event, send, slot, text};
+use crate::layout::{SOCKETS, SocketState, kind};
 
 /// `SOCK_STREAM` (`include/linux/net.h`).
 const STREAM: i32 = 1;
@@ -66,17 +65,11 @@ fn ours(asm: &mut Asm, setting: &Setting, kind: u32, others: Label) {
         .comment("connections?")
         .get(R1, sock.kind.at(R6))
         .jump_if(R1, JumpOp::Ne, STREAM, others);
-    asm.comment("ours?")
-        .call(Helper::GET_CURRENT_TASK)
-        .mov(R9, R0)
-        .call(Helper::GET_CURRENT_PID_TGID)
-        .mov(R1, R0)
-        .rsh(R1, 32);
-    setting.ours().unless_group(asm, Task::Address(R9), others);
+    setting
+        .ours()
+        .unless_current(asm, true, (R9, slot!(tid)), others);
     begin(asm, kind);
-    asm.put(event!(bytes), R7)
-        .call(Helper::GET_CURRENT_PID_TGID)
-        .put(event!(pid_tgid), R0);
+    asm.put(event!(bytes), R7).copy(slot!(tid), event!(tid));
     remember(asm, kind == kind::RECEIVED);
 }
 
@@ -97,37 +90,4 @@ fn remember(asm: &mut Asm, is_received: bool) {
         .put(slot!(state.has_arrived), 0);
     asm.update(SOCKETS, slot!(socket), slot!(state), 0)
         .bind(known);
-}
-
-/// Fills in the ends of the connection; goes to `others` for a family without connections that we
-/// know.
-fn ends(asm: &mut Asm, setting: &Setting, others: Label) {
-    let sock = &setting.facts.sock;
-    let [internet, unix, done] = ["internet", "unix", "ends"].map(|name| asm.label(name));
-    asm.get(R1, sock.family.at(R6)).put(event!(ends.family), R1);
-    asm.jump_if(R1, JumpOp::Eq, i32::from(family::UNIX), unix)
-        .jump_if(R1, JumpOp::Eq, i32::from(family::INET), internet)
-        .jump_if(R1, JumpOp::Ne, i32::from(family::INET6), others);
-    asm.copy(sock.peer6.at(R6), event!(ends.peer6))
-        .copy(sock.own6.at(R6), event!(ends.own6))
-        .bind(internet)
-        .copy(sock.peer4.at(R6), event!(ends.peer4))
-        .copy(sock.own4.at(R6), event!(ends.own4));
-    asm.copy(sock.peer_port.at(R6), event!(ends.peer_port))
-        .copy(sock.own_port.at(R6), event!(ends.own_port))
-        .jump(done)
-        .bind(unix);
-    if let Some(address) = sock.unix_address {
-        // The verifier knows only a `struct sock`.
-        asm.put(slot!(pointer), 0)
-            .mov(R3, R6)
-            .add(R3, address.offset())
-            .address(R1, slot!(pointer))
-            .mov(R2, 8)
-            .call(Helper::PROBE_READ_KERNEL);
-        asm.get(R1, slot!(pointer)).if_(R1, JumpOp::Ne, 0, |asm| {
-            _ = asm.put(event!(ends.is_named), 1)
-        });
-    }
-    asm.bind(done);
 }

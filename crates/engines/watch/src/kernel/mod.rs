@@ -16,7 +16,7 @@ use kernel_events::{RecordedEvent, Recorder, Totals};
 use scene::{Absence, AbsenceTracker, Activities, BootNanos, Cpu, EventKind, KernelEvent, Tid};
 use timeline::source::calls_of_pollers;
 
-/// Time between two readings of the process's threads.
+/// Time between two readings of the processes' threads.
 const ROSTER_INTERVAL: Duration = Duration::from_secs(1);
 /// Limit on the events that are kept: 32 MiB. A target that is busy on sockets has a million a
 /// second, and a reader may be late by half of one.
@@ -31,7 +31,6 @@ pub(crate) struct KernelHistory {
     recorder: Recorder,
     past: EventHistory,
     absences: Absences,
-    pid: u32,
     looked: Instant,
     /// Number of events that came.
     pub(crate) events: u64,
@@ -62,7 +61,7 @@ struct EventHistory {
     blocks: VecDeque<Arc<Vec<RecordedEvent>>>,
     newest: Vec<RecordedEvent>,
     kept: usize,
-    /// Names of the process's threads.
+    /// Names of the processes' threads.
     roster: HashMap<Tid, Name>,
 }
 
@@ -90,7 +89,7 @@ pub(crate) struct EventCounts {
 }
 
 impl KernelHistory {
-    pub(crate) fn new(kernel: Kernel, pid: u32) -> Self {
+    pub(crate) fn new(kernel: Kernel) -> anyhow::Result<Self> {
         let since = kernel.recorder.started();
         let (past, looked) = (EventHistory::new(since), Instant::now());
         let activities = Activities::new([], since).keeping(0);
@@ -102,13 +101,12 @@ impl KernelHistory {
             recorder: kernel.recorder,
             past,
             absences,
-            pid,
             looked,
             events: 0,
             lost: 0,
         };
-        this.list_threads();
-        this
+        this.list_threads()?;
+        Ok(this)
     }
 
     /// Takes the next events, and drops those older than `oldest`.
@@ -120,7 +118,7 @@ impl KernelHistory {
         self.past.push(events, oldest);
         if self.looked.elapsed() >= ROSTER_INTERVAL {
             self.looked = Instant::now();
-            self.list_threads();
+            self.list_threads()?;
         }
         Ok(())
     }
@@ -138,13 +136,12 @@ impl KernelHistory {
         self.absences.tracker.take()
     }
 
-    fn list_threads(&mut self) {
-        self.past.know(
-            facts::threads(self.pid)
-                .iter()
-                .map(|thread| (thread.tid, thread.name))
-                .collect(),
-        );
+    fn list_threads(&mut self) -> anyhow::Result<()> {
+        let processes = self.recorder.processes()?;
+        let threads = processes.into_iter().flat_map(facts::threads);
+        self.past
+            .know(threads.map(|thread| (thread.tid, thread.name)).collect());
+        Ok(())
     }
 
     pub(crate) fn cut(&self) -> EventSlice {
@@ -186,7 +183,7 @@ impl EventHistory {
         }
     }
 
-    /// Sets the threads of the process.
+    /// Sets the threads of the processes.
     fn know(&mut self, threads: HashMap<Tid, Name>) {
         self.front
             .activities

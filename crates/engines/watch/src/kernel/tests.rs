@@ -37,6 +37,7 @@ fn event(number: u64) -> RecordedEvent {
                 *b"other\0\0\0\0\0\0\0\0\0\0\0"
             },
         )),
+        starts: false,
     }
 }
 

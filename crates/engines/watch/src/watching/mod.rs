@@ -34,6 +34,8 @@ const LIVENESS_INTERVAL: Duration = Duration::from_millis(100);
 const THREAD_SCAN_INTERVAL: Duration = Duration::from_millis(250);
 /// Maximum delay of records and events of other CPUs, in nanoseconds.
 const MAX_DELAY_NANOS: u64 = 100_000_000;
+/// Time in nanoseconds after which no further record is expected of a request that may have ended.
+const QUIET_NANOS: u64 = 250_000_000;
 /// Longest wait at the end for the rest of the captures.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(400);
 
@@ -253,8 +255,11 @@ impl WatchSession {
                 let case = case(slow, &clock);
                 case.length() >= self.setting.slow && self.gate.case(case, self.writer.waiting())
             });
+            let quiet = BootNanos(now.0.saturating_sub(QUIET_NANOS));
+            self.detector.settle(clock.ticks(quiet));
             self.detector.forget(clock.ticks(self.trace.past.since()));
         }
+        self.take_cases();
         let known = |meta: &Meta| {
             meta.lcores
                 .iter()

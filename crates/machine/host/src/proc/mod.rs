@@ -5,8 +5,8 @@
 //! the first one has ended (pthread_exit(3) in `main`), `/proc/PID` shows a zombie without program,
 //! memory and files; these are then found under the id of any other thread.
 
-mod listening;
 mod names;
+mod sockets;
 mod stat;
 mod thread_status;
 mod waits;
@@ -22,8 +22,8 @@ use kernel_text::maps::ProcMaps;
 
 use crate::process::Pid;
 
-pub use listening::listening_ports;
 pub use names::{command_line, name, program_name, shown_command_line, title};
+pub use sockets::{ListeningPort, listening_ports, socket_inodes};
 pub use stat::Stat;
 pub use thread_status::{ThreadStatus, ran, standing};
 pub use waits::{kernel_stack, system_call, waits_in};

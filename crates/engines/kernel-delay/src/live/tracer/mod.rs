@@ -8,8 +8,7 @@ use std::time::Duration;
 use bpf_program::Module;
 use bpf_session::{Features, Session};
 use observer::Observer;
-use ordering::Order as _;
-use sched_programs::{NamedMap, hooks};
+use sched_programs::{NamedMap, ProcessSet, hooks};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use super::functions::Functions;
@@ -18,8 +17,7 @@ use super::proc_thread::{self, ProcThread};
 use super::window::NEVER;
 use crate::error::DelayError;
 use crate::layout::{
-    COUNTS, Counts, INTERRUPTS, PREEMPTORS, PROCESSES, TEMPLATE, THREADS, UPCALLS, WINDOW,
-    WindowValue,
+    COUNTS, Counts, INTERRUPTS, PREEMPTORS, TEMPLATE, THREADS, UPCALLS, WINDOW, WindowValue,
 };
 use crate::programs::{self, PEEK};
 use crate::sample::ProcFallback;
@@ -47,9 +45,7 @@ const RETRY_STEP: Duration = Duration::from_millis(1);
 pub struct Tracer {
     pub(super) session: Session,
     /// Requested processes.
-    pids: Vec<u32>,
-    /// True if a map has the processes, and the processes that they start if requested.
-    several: bool,
+    processes: ProcessSet,
     /// See [`AttachOptions::observer`](super::AttachOptions::observer).
     observer: Observer,
     /// Index of the program that looks at the thread running on a CPU.
@@ -77,8 +73,7 @@ pub struct Tracer {
 impl Tracer {
     /// Loads the programs.
     pub(super) fn load(
-        pids: Vec<u32>,
-        several: bool,
+        processes: ProcessSet,
         module: &Module,
         features: Features,
         observer: Observer,
@@ -90,8 +85,7 @@ impl Tracer {
             .position(|program| program.name == PEEK);
         let tracer = Self {
             session,
-            pids,
-            several,
+            processes,
             observer,
             peek,
             number: 0,
@@ -105,13 +99,7 @@ impl Tracer {
             missed_before: None,
         };
         tracer.put_templates()?;
-        if tracer.several {
-            let map = tracer.map(PROCESSES)?;
-            tracer
-                .pids
-                .iter()
-                .try_for_each(|&pid| map.put(pid, &0_u64))?;
-        }
+        tracer.processes.enter(&tracer.session)?;
         tracer.put(
             WINDOW,
             &WindowValue {
@@ -137,33 +125,19 @@ impl Tracer {
 
     /// Returns the process, or the first one.
     pub fn pid(&self) -> u32 {
-        self.pids.first().copied().unwrap_or_default()
+        self.processes.first()
     }
 
     /// Returns the requested processes and, if children are measured, the processes that they
     /// started. A process whose number was reused is left out.
     pub fn processes(&self) -> Result<Vec<u32>, DelayError> {
-        if !self.several {
-            return Ok(self.pids.clone());
-        }
-        let mut processes: Vec<(u32, u64)> = self.map(PROCESSES)?.pairs()?;
-        processes.retain(|&(pid, begun)| !proc_thread::is_anothers(pid, begun));
-        processes.order();
-        Ok(processes.into_iter().map(|(pid, _)| pid).collect())
+        Ok(self.processes.members(&self.session)?)
     }
 
     /// Removes exited processes from the map: their numbers may be reused.
     pub(super) fn forget_gone(&self) -> Result<(), DelayError> {
-        if !self.several {
-            return Ok(());
-        }
-        let map = self.map(PROCESSES)?;
-        for (pid, begun) in map.pairs()? {
-            if proc_thread::threads(pid).is_empty() || proc_thread::is_anothers(pid, begun) {
-                map.delete(&pid)?;
-            }
-        }
-        Ok(())
+        let ended = self.processes.ended(&self.session)?;
+        Ok(self.processes.forget(&self.session, &ended)?)
     }
 
     pub(super) fn map(&self, name: &'static str) -> Result<NamedMap<'_>, DelayError> {
@@ -195,7 +169,7 @@ impl Tracer {
     fn seed(&mut self) -> Result<(), DelayError> {
         let map = self.map(THREADS)?;
         let mut no_room = 0;
-        for &pid in &self.pids {
+        for &pid in &self.processes.pids {
             for tid in proc_thread::threads(pid) {
                 let name = proc_thread::raw_name(pid, tid).unwrap_or_default();
                 match map.insert(tid, &programs::found_thread(pid, &name)) {

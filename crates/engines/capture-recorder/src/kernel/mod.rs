@@ -1,5 +1,9 @@
-//! The kernel's part of a capture: events of the process's threads, and the names of all threads in
+//! The kernel's part of a capture: events of the processes' threads, and the names of all threads in
 //! them.
+
+mod roster;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -8,12 +12,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use capture::{EVENT_BYTES, EventsWriter, NamedThread};
-use kernel_events::{RecordedEvent, Recorder, Totals};
+use kernel_events::{ProcessSet, RecordedEvent, Recorder, Totals};
 use scene::{BootNanos, Tid};
 
 use super::facts;
+use roster::Roster;
 
-/// Time between two readings of the process's threads.
+/// Time between two readings of the processes' threads.
 const ROSTER_INTERVAL: Duration = Duration::from_secs(1);
 /// Limit on the names remembered as written.
 const MAX_NAMES: usize = 1 << 20;
@@ -27,16 +32,16 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Attaches the programs.
-    pub fn start(pid: u32, ring_bytes: u32) -> anyhow::Result<Self> {
+    /// Attaches the programs for these processes.
+    pub fn start(processes: &ProcessSet, ring_bytes: u32) -> anyhow::Result<Self> {
         let facts = kernel_events::facts()?;
         Ok(Self {
-            recorder: Recorder::start(&facts, pid, ring_bytes)?,
+            recorder: Recorder::start(&facts, processes, ring_bytes)?,
         })
     }
 
     /// Starts the file.
-    pub(crate) fn follow(self, file: File, pid: u32) -> anyhow::Result<KernelRecorder> {
+    pub(crate) fn follow(self, file: File) -> anyhow::Result<KernelRecorder> {
         let mut writer = EventsWriter::begin(file).context("writing kernel.events")?;
         writer
             .started(self.recorder.started())
@@ -45,13 +50,11 @@ impl Kernel {
             recorder: self.recorder,
             written: EventFile::new(writer),
             rest: Vec::new(),
-            roster: HashMap::new(),
-            pid,
             looked: Instant::now(),
             until: BootNanos(u64::MAX),
             later: Vec::new(),
         };
-        watching.list_threads();
+        watching.list_threads()?;
         Ok(watching)
     }
 }
@@ -62,8 +65,6 @@ pub(crate) struct KernelRecorder {
     written: EventFile,
     /// Events for which there was no room: there is more at the end.
     rest: Vec<RecordedEvent>,
-    roster: HashMap<Tid, [u8; 16]>,
-    pid: u32,
     looked: Instant,
     /// End of the capture, as far as it is known. Later events wait in `later`.
     until: BootNanos,
@@ -75,6 +76,8 @@ struct EventFile {
     writer: EventsWriter<File>,
     /// Names last written, by thread.
     names: HashMap<Tid, [u8; 16]>,
+    /// Threads of the processes.
+    roster: Roster,
     /// Error that ended the writing.
     failed: Option<io::Error>,
     /// Number of events.
@@ -112,7 +115,7 @@ impl KernelRecorder {
         self.rest.extend(events.drain(fitted..));
         if self.looked.elapsed() >= ROSTER_INTERVAL {
             self.looked = Instant::now();
-            self.list_threads();
+            self.list_threads()?;
         }
         self.written.flush();
         match self.written.failed.take() {
@@ -131,10 +134,12 @@ impl KernelRecorder {
         self.written.events > 0
     }
 
-    fn list_threads(&mut self) {
-        let mut news = facts::threads(self.pid);
-        news.retain(|thread| self.roster.insert(thread.tid, thread.name) != Some(thread.name));
+    fn list_threads(&mut self) -> anyhow::Result<()> {
+        let processes = self.recorder.processes()?;
+        let threads = processes.into_iter().flat_map(facts::threads).collect();
+        let news = self.written.roster.list(threads);
         self.written.note(|writer| writer.roster(news));
+        Ok(())
     }
 
     /// Returns the size of the file in bytes.
@@ -187,6 +192,7 @@ impl EventFile {
         Self {
             writer,
             names,
+            roster: Roster::default(),
             failed: None,
             events: 0,
             last: none,
@@ -195,18 +201,20 @@ impl EventFile {
         }
     }
 
-    /// Writes the first events, with the names that they mention, as far as there is room. Returns
-    /// their number.
+    /// Writes the first events, with the names and the threads that they mention, as far as there is
+    /// room. Returns their number.
     fn write(&mut self, events: &[RecordedEvent], room: u64) -> usize {
         if self.names.len() > MAX_NAMES {
             self.names.clear();
         }
-        let (mut named, mut fitted, mut left) = (Vec::new(), 0, room.saturating_sub(HEADS));
+        let (mut named, mut threads) = (Vec::new(), Vec::new());
+        let (mut fitted, mut left) = (0, room.saturating_sub(HEADS));
         for recorded in events {
             let new = recorded
                 .name
                 .filter(|(tid, name)| self.names.get(tid) != Some(name));
-            let bytes = EVENT_BYTES * (1 + u64::from(new.is_some()));
+            let own = self.roster.unlisted(recorded);
+            let bytes = EVENT_BYTES * (1 + u64::from(new.is_some()) + u64::from(own.is_some()));
             if bytes > left {
                 break;
             }
@@ -220,10 +228,18 @@ impl EventFile {
                     name,
                 });
             }
+            if let Some(tid) = own {
+                let known = self.names.get(&tid).copied();
+                threads.push(self.roster.enter(recorded, tid, known));
+            }
         }
         self.events += fitted as u64;
         let fit = events.iter().take(fitted).map(|recorded| recorded.event);
-        self.note(|writer| writer.names(named).and_then(|()| writer.events(fit)));
+        self.note(|writer| {
+            writer.roster(threads)?;
+            writer.names(named)?;
+            writer.events(fit)
+        });
         fitted
     }
 
@@ -239,51 +255,5 @@ impl EventFile {
         if self.failed.is_none() {
             self.failed = write(&mut self.writer).err();
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use scene::{Cpu, EventKind, KernelEvent};
-
-    use super::*;
-
-    #[test]
-    fn no_more_is_written_than_there_is_room_for() {
-        let file = tempfile::tempfile().unwrap();
-        let mut written = EventFile::new(EventsWriter::begin(file.try_clone().unwrap()).unwrap());
-        let recorded = |at: u64| {
-            let kind = EventKind::CallExit { tid: Tid(1) };
-            let event = KernelEvent {
-                at: BootNanos(at),
-                cpu: Cpu(0),
-                kind,
-            };
-            // Every tenth event has a new name.
-            RecordedEvent {
-                event,
-                name: Some((Tid(1), [(at / 10) as u8; 16])),
-            }
-        };
-        let events: Vec<_> = (0..1000).map(recorded).collect();
-        let mut done = 0;
-        for room in [10_000, 20_000] {
-            let before = written.writer.bytes();
-            done += written.write(&events[done..], room);
-            assert!(written.writer.bytes() - before <= room);
-            written.flush();
-            assert_eq!(
-                (written.events, written.flushed.0),
-                (done as u64, done as u64 - 1)
-            );
-        }
-        assert!((600..1000).contains(&done), "{done}");
-        assert_eq!(
-            written.write(&events[done..], u64::MAX),
-            events.len() - done
-        );
-        written.flush();
-        assert_eq!(file.metadata().unwrap().len(), written.writer.bytes());
-        assert!(written.failed.is_none() && written.writer.bytes() >= 1000 * EVENT_BYTES);
     }
 }
