@@ -15,7 +15,7 @@ use stats::Histogram;
 use crate::meta_lists::first_parts;
 
 /// Format of captures that this version writes.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 /// Name of the source of requests that were seen at the process's sockets.
 pub const SOCKETS: &str = "sockets";
 /// Size limit of the file, in bytes.

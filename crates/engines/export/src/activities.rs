@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
-use scene::{Activity, BootNanos, Interval, Tid};
+use scene::{Activity, BootNanos, Interval, Tid, Waker};
 use tables::rows;
 use timeline::source::Source;
 use timeline::words;
@@ -29,7 +29,7 @@ fn name(activity: Activity) -> &'static str {
         Activity::Interrupted(_) => "interrupted",
         Activity::Waits(_) => "preempted",
         Activity::Woken(_) => "woken",
-        Activity::Blocked(_) => "blocked",
+        Activity::Blocked { .. } => "blocked",
         Activity::Stopped(_) => "stopped",
         Activity::Ended => "ended",
         Activity::Unknown => "unknown",
@@ -37,10 +37,13 @@ fn name(activity: Activity) -> &'static str {
 }
 
 /// Names the system call, the interrupt, the thread that ran instead, or the sender of the signal
-/// that stopped it.
+/// that stopped it. A call that blocks is one cause, whoever wakes the thread.
 fn cause(source: &Source, activity: Activity, at: BootNanos) -> Option<String> {
     match activity {
-        Activity::Calls(call) | Activity::Blocked(Some(call)) => Some(source.call(call)),
+        Activity::Calls(call)
+        | Activity::Blocked {
+            call: Some(call), ..
+        } => Some(source.call(call)),
         Activity::Interrupted(interrupt) => Some(words::interrupt(interrupt)),
         Activity::Waits(tid) | Activity::Woken(tid) => Some(source.thread(tid, at)),
         Activity::Stopped(Some(by)) => Some(source.sender_name(by, at)),
@@ -50,7 +53,28 @@ fn cause(source: &Source, activity: Activity, at: BootNanos) -> Option<String> {
 
 fn other(activity: Activity) -> Option<Tid> {
     match activity {
-        Activity::Waits(tid) | Activity::Woken(tid) | Activity::Stopped(Some(tid)) => Some(tid),
+        Activity::Waits(tid)
+        | Activity::Woken(tid)
+        | Activity::Stopped(Some(tid))
+        | Activity::Blocked {
+            by: Waker::Thread(tid),
+            ..
+        } => Some(tid),
+        _ => None,
+    }
+}
+
+/// Names the thread or the interrupt that ended a wait.
+fn waker(source: &Source, activity: Activity, at: BootNanos) -> Option<String> {
+    match activity {
+        Activity::Blocked {
+            by: Waker::Thread(tid),
+            ..
+        } => Some(source.thread(tid, at)),
+        Activity::Blocked {
+            by: Waker::Interrupt(interrupt),
+            ..
+        } => Some(words::interrupt(interrupt)),
         _ => None,
     }
 }
@@ -95,6 +119,7 @@ impl Intervals {
                 activity: name(activity),
                 taken: activity.is_taken(),
                 caused_by: cause.as_deref(),
+                woken_by: waker(source, activity, to).as_deref(),
                 cause_tid: other.map(|tid| tid.0.into()),
                 cause_is_own: other.map(|tid| source.is_own(tid)),
             },

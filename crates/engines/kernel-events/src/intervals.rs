@@ -157,7 +157,10 @@ impl KeptIntervals {
     fn add(&mut self, tid: Tid, interval: Interval) {
         let length = interval.length();
         let thread = self.threads.entry(tid).or_default();
-        *thread.sums.entry(interval.activity).or_default() += length;
+        *thread
+            .sums
+            .entry(interval.activity.without_waker())
+            .or_default() += length;
         if interval.activity == Activity::Runs || length < self.keep.at_least {
             return;
         }

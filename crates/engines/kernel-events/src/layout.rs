@@ -51,7 +51,9 @@ pub(crate) mod kind {
     /// `tid` leaves the CPU because of `detail` (one of [`super::leaves`]), and the thread `other`
     /// comes.
     pub(crate) const SWITCH: u32 = 1;
-    /// `tid` is woken by the thread `other`, for the CPU `detail`.
+    /// `tid` is woken for the CPU in the lower half of `detail`, by `other`: a thread, or the number
+    /// of an interrupt. The upper half has the kind of waker: one of [`super::waker`], or that of
+    /// the interrupt's begin.
     pub(crate) const WAKE: u32 = 2;
     /// `tid` is given to the CPU `detail`.
     pub(crate) const MIGRATE: u32 = 3;
@@ -66,7 +68,7 @@ pub(crate) mod kind {
     pub(crate) const FOUND: u32 = 7;
     /// A signal that stops, `detail`, is sent to `tid` by the thread `other`; 0 is the kernel.
     pub(crate) const STOP_SIGNAL: u32 = 16;
-    /// `tid` begins its life: the thread `other` starts it, for the CPU `detail`. It has the name of
+    /// `tid` begins its life: woken as by [`WAKE`], by the thread that starts it. It has the name of
     /// that thread.
     pub(crate) const START: u32 = 17;
     /// `tid` is interrupted by the device interrupt `detail`. The end of an interrupt has the next
@@ -78,6 +80,48 @@ pub(crate) mod kind {
     pub(crate) const TICK: u32 = 12;
     /// `tid` is interrupted by another CPU's call.
     pub(crate) const CALL: u32 = 14;
+}
+
+/// Kinds of wakers that are no interrupts.
+pub(crate) mod waker {
+    /// Unknown waker.
+    pub(crate) const UNKNOWN: u32 = 0;
+    /// Thread, outside of interrupts. No interrupt has this kind.
+    pub(crate) const THREAD: u32 = 1;
+}
+
+/// Number of the bits of an event's `detail` below the kind of waker.
+pub(crate) const WAKER_SHIFT: i32 = 32;
+
+/// Cause of a wake-up.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct Waker {
+    /// Kind: one of [`waker`], or the kind of the interrupt's begin.
+    pub(crate) kind: u32,
+    /// Thread, or number of the interrupt.
+    pub(crate) number: u32,
+    /// Name of the thread.
+    pub(crate) comm: Comm,
+}
+
+/// Interrupts that a CPU is in. Those of devices and the processor's own do not interrupt one
+/// another, nor do soft ones.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct Interrupts {
+    /// Kind of the begin of the interrupt of a device or of the processor's own; 0 if there is
+    /// none.
+    pub(crate) hard: u32,
+    /// Number of that interrupt.
+    pub(crate) hard_number: u32,
+    /// Kind of the begin of the soft interrupt; 0 if there is none.
+    pub(crate) soft: u32,
+    /// Number of that interrupt.
+    pub(crate) soft_number: u32,
+    /// Thread that it interrupted, or that runs it. With `PREEMPT_RT`, another one may run
+    /// meanwhile.
+    pub(crate) soft_thread: u32,
 }
 
 /// Reasons why a thread leaves a CPU.
@@ -109,9 +153,13 @@ pub(crate) const LOST: &str = "lost";
 pub(crate) const QUEUES: &str = "queues";
 /// Name of the map from each of our threads to the CPU for which it waits plus 1, or 0; a `u64`.
 pub(crate) const WAITING: &str = "waiting";
+/// Name of the map from thread of the process to the [`Waker`] that is about to wake it.
+pub(crate) const WAKERS: &str = "wakers";
+/// Name of the map with the [`Interrupts`] of each CPU.
+pub(crate) const INTERRUPTS: &str = "interrupts";
 
-/// Limit on threads in the map. For threads beyond it, the thread that ran while they waited is
-/// unknown.
+/// Limit on threads in a map. For threads beyond it, the thread that ran while they waited is
+/// unknown, and so is their waker.
 const THREADS: u32 = 16_384;
 
 /// Returns the maps, for a ring of `ring_bytes` bytes (a power of two, and a multiple of the page
@@ -128,5 +176,19 @@ pub(crate) fn maps(ring_bytes: u32, cpus: u32) -> Vec<MapDef> {
         ),
         MapDef::new(QUEUES, MapKind::Array, 4, 8, cpus),
         MapDef::new(WAITING, MapKind::Hash, 4, 8, THREADS),
+        MapDef::new(
+            WAKERS,
+            MapKind::Hash,
+            4,
+            bytes_of!(Waker).cast_unsigned().into(),
+            THREADS,
+        ),
+        MapDef::new(
+            INTERRUPTS,
+            MapKind::PercpuArray,
+            4,
+            bytes_of!(Interrupts).cast_unsigned().into(),
+            1,
+        ),
     ]
 }

@@ -28,6 +28,7 @@ mod messages;
 mod programs;
 mod recorder;
 mod standing;
+mod wakers;
 
 pub use intervals::{IntervalLimits, Intervals, RecordedIntervals, ThreadIntervals};
 pub use messages::RecordedEvent;

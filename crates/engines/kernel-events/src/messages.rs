@@ -1,11 +1,12 @@
 //! Messages of the ring, and the events of the timeline that they are.
 
 use bpf_program::wire::{WrongSize, read_event};
-use scene::{BootNanos, Cpu, EventKind, Interrupt, KernelEvent, LeaveReason, Tid};
+use scene::{BootNanos, Cpu, EventKind, KernelEvent, LeaveReason, Tid, Waker};
 use sched_programs::SchedError;
 use zerocopy::FromBytes;
 
 use crate::layout::{Event, Head, LossRecord, LostEvent, RUNS, kind, leaves};
+use crate::wakers;
 
 /// Recorded event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -118,13 +119,11 @@ pub(crate) fn recorded(message: &Message) -> Result<RecordedEvent, SchedError> {
             };
             (switch, Some((Tid(other), comm)))
         }
-        kind::WAKE | kind::START => (
-            EventKind::Wake {
-                tid,
-                on: Cpu(number),
-            },
-            Some((Tid(other), comm)),
-        ),
+        kind::WAKE | kind::START => {
+            let (on, by) = wakers::read(detail, other)?;
+            let name = matches!(by, Waker::Thread(_)).then_some((Tid(other), comm));
+            (EventKind::Wake { tid, on, by }, name)
+        }
         kind::MIGRATE => (
             EventKind::Migrate {
                 tid,
@@ -170,13 +169,7 @@ fn leaves_of(number: u32, kind: u32) -> Result<LeaveReason, SchedError> {
 
 fn interrupt(kind: u32, tid: Tid, number: u32) -> Result<EventKind, SchedError> {
     // The end of an interrupt has the next number.
-    let interrupt = match kind & !1 {
-        kind::HARD => Interrupt::Hard(number),
-        kind::SOFT => Interrupt::Soft(number),
-        kind::TICK => Interrupt::Tick,
-        kind::CALL => Interrupt::Call,
-        _ => return Err(SchedError::Kind { kind }),
-    };
+    let interrupt = wakers::interrupt(kind & !1, number).ok_or(SchedError::Kind { kind })?;
     Ok(if kind & 1 == 0 {
         EventKind::Begin { tid, interrupt }
     } else {

@@ -60,7 +60,7 @@ impl Cause {
             Activity::Calls(number) => Some(Self::InCall(number)),
             Activity::Interrupted(interrupt) => Some(Self::Interrupted(interrupt)),
             Activity::Waits(by) | Activity::Woken(by) => Some(Self::Waited(by)),
-            Activity::Blocked(number) => Some(Self::Blocked(number)),
+            Activity::Blocked { call: number, .. } => Some(Self::Blocked(number)),
             Activity::Stopped(_) => Some(Self::Stopped),
             Activity::Ended | Activity::Unknown => Some(Self::Unknown),
         }

@@ -123,8 +123,10 @@ impl OffCpu {
             Activity::Interrupted(_) => &mut self.interrupted,
             Activity::Waits(_) | Activity::Woken(_) => &mut self.waited,
             Activity::Stopped(_) => &mut self.stopped,
-            Activity::Blocked(Some(call)) if sleeps.contains(&call) => &mut self.asleep,
-            Activity::Blocked(_) => &mut self.blocked,
+            Activity::Blocked {
+                call: Some(call), ..
+            } if sleeps.contains(&call) => &mut self.asleep,
+            Activity::Blocked { .. } => &mut self.blocked,
             Activity::Ended | Activity::Unknown => &mut self.unknown,
         };
         *place = place.saturating_add(nanos);
@@ -335,8 +337,8 @@ mod tests {
     #[test]
     fn a_pause_of_its_own_is_not_taken() {
         let mut off = OffCpu::default();
-        off.add(Activity::Blocked(Some(35)), 5, &[35, 230]);
-        off.add(Activity::Blocked(Some(202)), 7, &[35, 230]);
+        off.add(Activity::blocked(Some(35)), 5, &[35, 230]);
+        off.add(Activity::blocked(Some(202)), 7, &[35, 230]);
         off.add(Activity::Runs, 1, &[]);
         assert_eq!(
             (off.asleep, off.blocked, off.counted(), off.all()),

@@ -9,6 +9,7 @@ use timeline::causes::{self, CauseKind};
 use timeline::second::Sum;
 use timeline::source::Source;
 use timeline::verdict::{DEVICE_OR_OWN_CODE, OWN_CODE, UNKNOWN, Verdict};
+use timeline::wakers::Wakers;
 
 use super::threads::kind;
 
@@ -64,12 +65,16 @@ fn kernel_cause(cause: causes::Cause<'_>, source: &Source) -> Cause {
             activity,
             each,
         } => {
+            let mut wakers = Wakers::default();
+            for (culprit, _) in &each {
+                wakers.merge(&culprit.wakers);
+            }
             let cpus = each
                 .iter()
                 .filter_map(|(culprit, _)| culprit.cpu)
                 .map(|cpu| cpu.0);
             (
-                name,
+                name + &wakers.until(source),
                 kind(activity),
                 if activity.is_taken() {
                     cpus.collect()

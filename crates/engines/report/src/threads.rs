@@ -110,7 +110,7 @@ pub(crate) fn kind(activity: Activity) -> Kind {
         Activity::Woken(_) => Kind::Woken,
         Activity::Interrupted(_) => Kind::Interrupt,
         Activity::Stopped(_) => Kind::Stopped,
-        Activity::Blocked(_) | Activity::Ended => Kind::Blocked,
+        Activity::Blocked { .. } | Activity::Ended => Kind::Blocked,
         Activity::Unknown => Kind::Unknown,
     }
 }
@@ -159,7 +159,7 @@ impl Threads {
     pub(crate) fn event(&mut self, event: &KernelEvent) {
         let (tid, cpu) = match event.kind {
             EventKind::Switch { next, .. } => (next, event.cpu),
-            EventKind::Wake { tid, on } => (tid, on),
+            EventKind::Wake { tid, on, .. } => (tid, on),
             EventKind::Migrate { tid, to } => (tid, to),
             EventKind::Found { tid, .. }
             | EventKind::Begin { tid, .. }

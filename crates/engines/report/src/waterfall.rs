@@ -36,7 +36,7 @@ pub(crate) fn waterfall(
         .map(|(culprit, blamed)| {
             format!(
                 "{}: {}",
-                culprit.name,
+                culprit.full_name(source),
                 words::bounds(blamed.at_least, blamed.at_most)
             )
         })

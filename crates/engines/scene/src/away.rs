@@ -231,7 +231,7 @@ mod tests {
             (MS, Activity::Runs),
             (9 * MS, a),
             (MS, Activity::Runs),
-            (500 * MS, Activity::Blocked(Some(232))),
+            (500 * MS, Activity::blocked(Some(232))),
             (20 * MS, Activity::Stopped(None)),
         ]);
         let begin = 5 * MS;
@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(by, [(b, 61 * MS), (a, 60 * MS)]);
         // Naps between two looks at its work are no absence.
         let naps = [
-            (50_000, Activity::Blocked(Some(230))),
+            (50_000, Activity::blocked(Some(230))),
             (5_000, Activity::Woken(Tid(7))),
             (9_000, Activity::Runs),
         ];

@@ -39,6 +39,8 @@ pub enum EventKind {
         tid: Tid,
         /// CPU whose queue it waits in.
         on: Cpu,
+        /// Cause of the wake-up (`sched_waking`).
+        by: Waker,
     },
     /// A task that waits for a CPU is given to the queue of another one (`sched_migrate_task`).
     Migrate {
@@ -128,7 +130,7 @@ pub enum KernelContext {
 }
 
 /// Interrupt of a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Interrupt {
     /// Interrupt of a device, by its number in `/proc/interrupts`.
     Hard(u32),
@@ -139,6 +141,19 @@ pub enum Interrupt {
     /// Request of another CPU to call a function, on x86 (`call_function_entry`,
     /// `call_function_single_entry`).
     Call,
+}
+
+/// Cause of a wake-up. The thread that an interrupt takes the CPU from has nothing to do with a
+/// wake-up by that interrupt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Waker {
+    /// This thread, outside of interrupts.
+    Thread(Tid),
+    /// This interrupt: a timer, a device, or the network.
+    Interrupt(Interrupt),
+    /// Unknown.
+    #[default]
+    Unknown,
 }
 
 /// Reason why a task leaves its CPU.

@@ -29,7 +29,7 @@ pub use check::{ClockCheck, ClockErrors};
 pub use clock::{Anchor, BootNanos, Clock, ClockError, parts_per_million};
 pub use disorder::Disorder;
 pub use foresight::{Lookahead, LookaheadEvents};
-pub use kernel::{Cpu, EventKind, Interrupt, KernelContext, KernelEvent, LeaveReason, Tid};
+pub use kernel::{Cpu, EventKind, Interrupt, KernelContext, KernelEvent, LeaveReason, Tid, Waker};
 pub use request::{Consumer, Mark, Request, StageOfRequest};
 pub use scene::{OmittedCounts, Scene, Setting};
 pub use silences::{Silence, Silences};

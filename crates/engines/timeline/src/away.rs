@@ -13,6 +13,7 @@ use screen::counted;
 use super::json::activity;
 use super::pass::RequestLabels;
 use super::source::{Source, calls_of_pollers};
+use super::wakers::Wakers;
 use super::words;
 use text::json::quoted;
 
@@ -45,7 +46,7 @@ pub(crate) fn count(times: &mut AbsenceTimes, source: &Source, request: &Request
 
 /// Sums up what kept a thread away, by name, the longest first.
 fn takers(source: &Source, times: &[Absence]) -> Vec<(String, u64)> {
-    let mut by: Vec<(String, u64)> = Vec::new();
+    let mut by: Vec<(String, Wakers, u64)> = Vec::new();
     for away in times {
         for &ActivitySum {
             activity, nanos, ..
@@ -57,14 +58,20 @@ fn takers(source: &Source, times: &[Absence]) -> Vec<(String, u64)> {
                 }
                 other => words::culprit(source, other, None, away.to),
             };
-            match by.iter_mut().find(|(known, _)| *known == name) {
-                Some((_, sum)) => *sum = sum.saturating_add(nanos),
-                None => by.push((name, nanos)),
-            }
+            let place = by.iter().position(|(known, ..)| *known == name);
+            let place = place.unwrap_or_else(|| {
+                by.push((name, Wakers::default(), 0));
+                by.len() - 1
+            });
+            let (_, wakers, sum) = &mut by[place];
+            wakers.add(activity, away.to, nanos);
+            *sum = sum.saturating_add(nanos);
         }
     }
-    by.order_by_key(|(_, nanos)| std::cmp::Reverse(*nanos));
-    by
+    by.order_by_key(|(.., nanos)| std::cmp::Reverse(*nanos));
+    by.into_iter()
+        .map(|(name, wakers, nanos)| (name + &wakers.until(source), nanos))
+        .collect()
 }
 
 /// Sentence on how often a thread was away.

@@ -113,6 +113,7 @@ mod tests {
     use scene::{Cpu, Tid};
 
     use super::*;
+    use crate::wakers::Wakers;
 
     #[test]
     fn a_name_on_two_cpus_is_one_cause_and_own_code_is_one_too() {
@@ -127,6 +128,7 @@ mod tests {
             let culprit = Culprit {
                 name: name.clone(),
                 activity: Activity::Waits(Tid(7)),
+                wakers: Wakers::default(),
                 cpu: Some(Cpu(cpu)),
             };
             sum.by.insert(

@@ -6,6 +6,7 @@ use ordering::Order as _;
 use requests::Ending;
 use scene::{
     Activity, ActivitySum, BootNanos, Consumer, Interval, Request, StageEnd, StageOfRequest, Tid,
+    Waker,
 };
 use text::json::{begin, quoted};
 
@@ -196,11 +197,19 @@ pub fn activity(source: &Source, activity: Activity, at: BootNanos) -> String {
         }
         Activity::Waits(tid) => format!("\"activity\":\"preempted\",{}", by(tid)),
         Activity::Woken(tid) => format!("\"activity\":\"woken\",{}", by(tid)),
-        Activity::Blocked(Some(call)) => format!(
-            "\"activity\":\"blocked\",\"call\":{}",
-            quoted(&source.call(call))
-        ),
-        Activity::Blocked(None) => "\"activity\":\"blocked\"".to_owned(),
+        Activity::Blocked { call, by: waker } => {
+            let call = call.map_or_else(String::new, |call| {
+                format!(",\"call\":{}", quoted(&source.call(call)))
+            });
+            let waker = match waker {
+                Waker::Thread(tid) => format!(",{}", by(tid)),
+                Waker::Interrupt(what) => {
+                    format!(",\"interrupt\":{}", quoted(&words::interrupt(what)))
+                }
+                Waker::Unknown => String::new(),
+            };
+            format!("\"activity\":\"blocked\"{call}{waker}")
+        }
         Activity::Stopped(Some(tid)) => {
             let by = named(tid, source.sender_name(tid, at));
             format!("\"activity\":\"stopped\",{by}")
@@ -284,7 +293,8 @@ fn write_band(text: &mut String, (band, value): (&Band, u64), sum: &Sum, report:
         let cpu = culprit
             .cpu
             .map_or_else(|| "null".to_owned(), |cpu| cpu.0.to_string());
-        let what = activity(report.source, culprit.activity, report.begin);
+        let what = culprit.wakers.activity(culprit.activity);
+        let what = activity(report.source, what, report.begin);
         let _ = write!(
             text,
             "{comma}{{\"who\":{},{what},\"cpu\":{cpu}",

@@ -210,7 +210,7 @@ pub(crate) fn judged(request: &Request<RequestLabels>, source: &Source) -> Reque
     let by = blamed(request, source);
     let (at_least, at_most) = kernel_time(&by);
     let culprit = by.first().map(|(culprit, blamed)| Culprit {
-        name: culprit.name.clone(),
+        name: culprit.full_name(source),
         is_taken: culprit.activity.is_taken(),
         at_least: blamed.at_least,
         at_most: blamed.at_most,

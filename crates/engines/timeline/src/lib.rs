@@ -27,6 +27,7 @@ mod still_open;
 pub mod text;
 pub mod threads;
 pub mod verdict;
+pub mod wakers;
 pub mod words;
 
 pub use one::{KnownDelay, explain, slowest_of};

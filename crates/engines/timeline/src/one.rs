@@ -144,7 +144,7 @@ fn verdict(source: &Source, request: &Request<RequestLabels>) -> String {
             let others = taken.others();
             format!(
                 "verdict: {} took {bounds} of its {all}{others}\n",
-                culprit.name
+                culprit.full_name(source)
             )
         }
         None => format!("verdict: no event of the kernel explains its {all}\n"),

@@ -253,6 +253,20 @@ impl Source {
             .map_or(taker, |name| format!("{name} [{}]", tid.0))
     }
 
+    /// Returns the name of a thread that woke one of the process's, with its number: threads of the
+    /// process often have one name. Others are named as by [`Self::sender`].
+    pub fn waker(&self, tid: Tid, at: BootNanos) -> String {
+        match self.known_name(tid, at).filter(|_| self.is_own(tid)) {
+            Some(name) => format!("{name} [{}]", tid.0),
+            None => self.sender(tid, at),
+        }
+    }
+
+    /// Returns whether a thread only sleeps in this system call.
+    pub fn is_sleep(&self, number: u32) -> bool {
+        self.calls_have_names && SLEEPS.contains(&&*kernel_delay::call_name(number))
+    }
+
     /// Returns the name of a system call, or `syscall:NUMBER` on another architecture.
     pub fn call(&self, number: u32) -> String {
         if self.calls_have_names {

@@ -37,7 +37,7 @@ impl Sums {
             Activity::Waits(_) => &mut self.preempted,
             Activity::Woken(_) => &mut self.woken,
             Activity::Interrupted(_) => &mut self.interrupted,
-            Activity::Blocked(_) | Activity::Ended => &mut self.blocked,
+            Activity::Blocked { .. } | Activity::Ended => &mut self.blocked,
             Activity::Stopped(_) => &mut self.stopped,
             Activity::Unknown => &mut self.unknown,
         };

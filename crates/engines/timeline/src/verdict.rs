@@ -152,7 +152,10 @@ impl<'a> Verdict<'a> {
                 let took = words::range(least, most);
                 let stop = words::stop(name);
                 let lost = match (stop, count) {
-                    (None, _) => format!("lost {took}{each} to {name}"),
+                    (None, _) => {
+                        let until = group.wakers.until(source);
+                        format!("lost {took}{each} to {name}{until}")
+                    }
                     (Some(stopped), 1) => format!("was {stopped} for {took}"),
                     (Some(stopped), _) => format!("were {stopped} for {took}{each}"),
                 };

@@ -6,6 +6,7 @@ use scene::{Activity, ActivitySum, BootNanos, Cpu, Interrupt, Tid};
 use screen::{shorten, time};
 
 use super::source::Source;
+use super::wakers::{self, Wakers};
 
 /// Width limit of a group's name in a sentence, in columns.
 const NAME: usize = 40;
@@ -38,10 +39,10 @@ pub fn culprit(source: &Source, activity: Activity, cpu: Option<Cpu>, at: BootNa
         Activity::Stopped(None) => STOPPED.to_owned(),
         Activity::Stopped(Some(by)) => format!("{STOPPED} by {}", source.sender(by, at)),
         Activity::Calls(number) => format!("its own call {}", source.call(number)),
-        Activity::Blocked(Some(number)) => {
-            format!("its own call {}, which blocked", source.call(number))
-        }
-        Activity::Blocked(None) => "blocking outside of a call".to_owned(),
+        Activity::Blocked {
+            call: Some(number), ..
+        } => format!("its own call {}, which blocked", source.call(number)),
+        Activity::Blocked { call: None, .. } => "blocking outside of a call".to_owned(),
         Activity::Runs => "its own code".to_owned(),
         Activity::Ended => "having ended".to_owned(),
         Activity::Unknown => "nobody knows".to_owned(),
@@ -57,8 +58,13 @@ pub fn did(source: &Source, activity: Activity, at: BootNanos) -> String {
         Activity::Waits(by) => format!("preempted by {}", source.taker(by, at)),
         Activity::Woken(IDLE) => "woken, the CPU left idle".to_owned(),
         Activity::Woken(by) => format!("woken, waited for {}", source.taker(by, at)),
-        Activity::Blocked(Some(number)) => format!("blocked in {}", source.call(number)),
-        Activity::Blocked(None) => "blocked".to_owned(),
+        Activity::Blocked { call, .. } => {
+            let place =
+                call.map_or_else(String::new, |number| format!(" in {}", source.call(number)));
+            let until = wakers::until(source, activity, at);
+            let until = until.map_or_else(String::new, |until| format!(" {until}"));
+            format!("blocked{place}{until}")
+        }
         Activity::Stopped(None) => "stopped".to_owned(),
         Activity::Stopped(Some(by)) => format!("stopped by {}", source.sender(by, at)),
         Activity::Ended => "ended".to_owned(),
@@ -69,34 +75,41 @@ pub fn did(source: &Source, activity: Activity, at: BootNanos) -> String {
 /// Describes what a thread did: activities with the same name are merged, and only the longest are
 /// named.
 pub fn all_done(source: &Source, sums: &[ActivitySum], at: BootNanos) -> String {
-    let mut named: Vec<(String, u64, u64)> = Vec::new();
+    let mut named: Vec<(String, Wakers, u64, u64)> = Vec::new();
     for &ActivitySum {
         activity,
         count,
         nanos: sum,
     } in sums
     {
-        let name = did(source, activity, at);
-        match named.iter_mut().find(|(known, ..)| *known == name) {
-            Some((_, all, length)) => (*all, *length) = (*all + count, length.saturating_add(sum)),
-            None => named.push((name, count, sum)),
-        }
+        let name = did(source, activity.without_waker(), at);
+        let known = named.iter().position(|(known, ..)| *known == name);
+        let place = known.unwrap_or_else(|| {
+            named.push((name, Wakers::default(), 0, 0));
+            named.len() - 1
+        });
+        let (_, wakers, all, length) = &mut named[place];
+        wakers.add(activity, at, sum);
+        (*all, *length) = (*all + count, length.saturating_add(sum));
     }
-    named.order_by_key(|(_, _, sum)| std::cmp::Reverse(*sum));
+    named.order_by_key(|(.., sum)| std::cmp::Reverse(*sum));
     let rest = named.split_off(named.len().min(MAX_NAMED_ACTIVITIES));
-    let part = |(name, count, sum): &(String, u64, u64)| {
-        let times = if *count > 1 {
-            format!(" ({count} times)")
-        } else {
-            String::new()
+    let part = |(name, wakers, count, sum): &(String, Wakers, u64, u64)| {
+        let times = (*count > 1).then(|| format!("{count} times"));
+        let until = wakers.until(source).trim_start().to_owned();
+        let until = (!until.is_empty()).then_some(until);
+        let how: Vec<String> = times.into_iter().chain(until).collect();
+        let how = match how.join(", ") {
+            none if none.is_empty() => none,
+            how => format!(" ({how})"),
         };
-        format!("{name} {}{times}", time(*sum))
+        format!("{name} {}{how}", time(*sum))
     };
     let mut parts: Vec<String> = named.iter().map(part).collect();
     if !rest.is_empty() {
         let sum = rest
             .iter()
-            .fold(0, |all: u64, (_, _, sum)| all.saturating_add(*sum));
+            .fold(0, |all: u64, (.., sum)| all.saturating_add(*sum));
         parts.push(format!(
             "{} {}",
             screen::counted(rest.len() as u64, "other"),

@@ -208,7 +208,9 @@ table! {
         taken: bool,
         #[about = "The system call, the interrupt, the thread that ran instead, or the sender of the signal that stopped it."]
         caused_by: Option<&'a str>,
-        #[about = "The number of the thread that ran instead, or sent the signal; 0 for the kernel's signal."]
+        #[about = "The thread or the interrupt that ended it, if it is `blocked` and that is known."]
+        woken_by: Option<&'a str>,
+        #[about = "The number of the thread that ran instead, ended the wait, or sent the signal; 0 for the kernel's signal."]
         cause_tid: Option<i64>,
         #[about = "Whether that one is a thread of the same process."]
         cause_is_own: Option<bool>,

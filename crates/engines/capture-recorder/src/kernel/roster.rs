@@ -82,7 +82,7 @@ impl Roster {
 
 #[cfg(test)]
 mod tests {
-    use scene::{BootNanos, Cpu, EventKind, KernelEvent};
+    use scene::{BootNanos, Cpu, EventKind, KernelEvent, Waker};
 
     use super::*;
 
@@ -120,8 +120,8 @@ mod tests {
         let mut roster = Roster::default();
         assert_eq!(roster.list(vec![named(1, SHELL)]), [named(1, SHELL)]);
         let wake = |tid, starts| {
-            let (tid, on) = (Tid(tid), Cpu(1));
-            recorded(EventKind::Wake { tid, on }, starts)
+            let (tid, on, by) = (Tid(tid), Cpu(1), Waker::Unknown);
+            recorded(EventKind::Wake { tid, on, by }, starts)
         };
         assert_eq!(meet(&mut roster, &wake(1, false)), None);
         assert_eq!(meet(&mut roster, &wake(2, true)), Some(named(2, SHELL)));
@@ -149,8 +149,8 @@ mod tests {
     fn threads_that_ended_long_ago_are_forgotten() {
         let mut roster = Roster::default();
         let wake = |tid| {
-            let (tid, on) = (Tid(tid), Cpu(1));
-            recorded(EventKind::Wake { tid, on }, true)
+            let (tid, on, by) = (Tid(tid), Cpu(1), Waker::Unknown);
+            recorded(EventKind::Wake { tid, on, by }, true)
         };
         for tid in 1..1_000 {
             meet(&mut roster, &wake(tid));

@@ -122,7 +122,7 @@ fn children_that_live_shortly_are_threads_of_the_capture() {
         assert_eq!(names.name(child, BootNanos(u64::MAX)), Some(&b"sleep"[..]));
         let intervals = intervals.remove(&child).unwrap();
         let sleeps = intervals.iter().any(|interval| {
-            matches!(interval.activity, Activity::Blocked(Some(_)))
+            matches!(interval.activity, Activity::Blocked { call: Some(_), .. })
                 && interval.length() >= 50_000_000
         });
         assert!(sleeps, "{child:?}: {intervals:?}");

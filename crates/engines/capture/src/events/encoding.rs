@@ -3,7 +3,9 @@
 use crate::NamedThread;
 use crate::events::event;
 use crate::layout::{self};
-use scene::{BootNanos, Cpu, EventKind, Interrupt, KernelContext, KernelEvent, LeaveReason, Tid};
+use scene::{
+    BootNanos, Cpu, EventKind, Interrupt, KernelContext, KernelEvent, LeaveReason, Tid, Waker,
+};
 use zerocopy::little_endian::U32;
 
 pub(super) fn encode(event: &KernelEvent) -> layout::Event {
@@ -12,7 +14,10 @@ pub(super) fn encode(event: &KernelEvent) -> layout::Event {
         EventKind::Switch { prev, leaves, next } => {
             (event::SWITCH, leaves_number(Some(leaves)), prev.0, next.0)
         }
-        EventKind::Wake { tid, on } => (event::WAKE, on.0.into(), tid.0, 0),
+        EventKind::Wake { tid, on, by } => {
+            let (class, number) = waker_number(by);
+            (event::WAKE, class | u64::from(on.0), tid.0, number)
+        }
         EventKind::Migrate { tid, to } => (event::MIGRATE, to.0.into(), tid.0, 0),
         EventKind::Found { tid, off_cpu } => (event::FOUND, leaves_number(off_cpu), tid.0, 0),
         EventKind::Begin { tid, interrupt } => {
@@ -60,7 +65,8 @@ pub(super) fn decode(event: &layout::Event) -> Option<KernelEvent> {
         },
         event::WAKE => EventKind::Wake {
             tid,
-            on: Cpu(number?),
+            on: Cpu(detail as u32),
+            by: waker(class_of(detail), other)?,
         },
         event::MIGRATE => EventKind::Migrate {
             tid,
@@ -152,13 +158,39 @@ fn interrupt_number(interrupt: Interrupt) -> u64 {
 }
 
 fn interrupt(detail: u64) -> Option<Interrupt> {
-    let (class, number) = (detail & !u64::from(u32::MAX), detail as u32);
+    let (class, number) = (class_of(detail), detail as u32);
     match (class, number) {
         (event::HARD, _) => Some(Interrupt::Hard(number)),
         (event::SOFT, _) => Some(Interrupt::Soft(number)),
         (event::TICK, 0) => Some(Interrupt::Tick),
         (event::CALL, 0) => Some(Interrupt::Call),
         _ => None,
+    }
+}
+
+/// Returns the upper half of a detail.
+fn class_of(detail: u64) -> u64 {
+    detail & !u64::from(u32::MAX)
+}
+
+/// Returns the class of the cause of a wake-up, and its number.
+fn waker_number(by: Waker) -> (u64, u32) {
+    match by {
+        Waker::Unknown => (event::UNKNOWN_WAKER, 0),
+        Waker::Thread(tid) => (event::THREAD, tid.0),
+        Waker::Interrupt(interrupt) => {
+            let detail = interrupt_number(interrupt);
+            (class_of(detail), detail as u32)
+        }
+    }
+}
+
+fn waker(class: u64, number: u32) -> Option<Waker> {
+    match class {
+        // Formats 1 and 2 have this class alone.
+        event::UNKNOWN_WAKER => Some(Waker::Unknown),
+        event::THREAD => Some(Waker::Thread(Tid(number))),
+        _ => interrupt(class | u64::from(number)).map(Waker::Interrupt),
     }
 }
 

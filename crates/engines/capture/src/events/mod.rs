@@ -81,6 +81,11 @@ mod event {
     pub(super) const SOFT: u64 = 2 << 32;
     pub(super) const TICK: u64 = 3 << 32;
     pub(super) const CALL: u64 = 4 << 32;
+
+    /// Further classes of causes of a wake-up: beside the CPU, its detail has the class of the
+    /// cause, and the second thread id is the cause's number.
+    pub(super) const UNKNOWN_WAKER: u64 = 0;
+    pub(super) const THREAD: u64 = 5 << 32;
 }
 
 /// Size of an event in the stream, and of a name, in bytes.

@@ -9,7 +9,7 @@ use capture::{
 use proptest::prelude::*;
 use scene::{
     Anchor, BootNanos, ClockCheck, Cpu, EventKind, Interrupt, KernelContext, KernelEvent,
-    LeaveReason, Tid,
+    LeaveReason, Tid, Waker,
 };
 use spdk_trace::{Lcore, Ticks};
 
@@ -54,13 +54,18 @@ fn any_event() -> impl Strategy<Value = EventKind> {
             Just(Interrupt::Call)
         ]
     };
+    let waker = prop_oneof![
+        tid().prop_map(Waker::Thread),
+        interrupt().prop_map(Waker::Interrupt),
+        Just(Waker::Unknown)
+    ];
     prop_oneof![
         (tid(), leaves(), tid()).prop_map(|(prev, leaves, next)| EventKind::Switch {
             prev,
             leaves,
             next
         }),
-        (tid(), cpu()).prop_map(|(tid, on)| EventKind::Wake { tid, on }),
+        (tid(), cpu(), waker).prop_map(|(tid, on, by)| EventKind::Wake { tid, on, by }),
         (tid(), cpu()).prop_map(|(tid, to)| EventKind::Migrate { tid, to }),
         (tid(), prop::option::of(leaves()))
             .prop_map(|(tid, off_cpu)| EventKind::Found { tid, off_cpu }),
@@ -138,6 +143,39 @@ proptest! {
         let damaged = open(bytes);
         let read = damaged.events().unwrap().take(100).count();
         prop_assert!(read <= events.len() + 1);
+    }
+}
+
+/// Captures of the formats 1 and 2 have wake-ups without a cause.
+#[test]
+fn a_wake_up_of_an_older_format_has_an_unknown_cause() {
+    let event = |by| KernelEvent {
+        at: BootNanos(10),
+        cpu: Cpu(1),
+        kind: EventKind::Wake {
+            tid: Tid(7),
+            on: Cpu(3),
+            by,
+        },
+    };
+    let mut bytes = write(&[event(Waker::Thread(Tid(9)))], 1);
+    let old = [10_u64, 3].map(u64::to_le_bytes).concat();
+    let old = [old, [1_u32, 2, 7, 0].map(u32::to_le_bytes).concat()].concat();
+    let place = bytes
+        .windows(8)
+        .position(|window| *window == old[..8])
+        .unwrap();
+    bytes[place..place + old.len()].copy_from_slice(&old);
+    for format in 1..=FORMAT {
+        let meta = Meta {
+            format,
+            ..Meta::default()
+        };
+        let source: Source = Arc::new(bytes.clone());
+        let json = meta.to_json().unwrap().into_bytes();
+        let reader = Reader::open(&json, None, Some(source)).unwrap();
+        let read: Result<Vec<_>, _> = reader.events().unwrap().collect();
+        assert_eq!(read.unwrap(), [event(Waker::Unknown)]);
     }
 }
 

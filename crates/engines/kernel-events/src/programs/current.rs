@@ -9,8 +9,8 @@ use bpf_program::{Emit as _, argument};
 use sched_programs::Processes;
 use sched_programs::processes::Task;
 
-use super::Setting;
 use super::emit::{self, event, slot};
+use super::{Setting, wakers};
 
 /// Argument of the tracepoint that is the event's number.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -23,6 +23,21 @@ pub(super) enum Number {
     Second,
 }
 
+/// Makes the program of an interrupt, which may wake any thread:
+///
+/// ```text
+/// note for this CPU that the interrupt begins, or ends
+/// if the current thread is not ours: return
+/// send (kind, current thread, number)
+/// ```
+pub(super) fn interrupt(setting: &Setting, kind: u32, number: Number) -> Result<Code, AsmError> {
+    program(|asm, others| {
+        asm.mov(R6, R1);
+        wakers::note(asm, kind, number);
+        send(asm, setting, (kind, number), others);
+    })
+}
+
 /// Makes the program:
 ///
 /// ```text
@@ -32,22 +47,26 @@ pub(super) enum Number {
 pub(super) fn send_current(setting: &Setting, kind: u32, number: Number) -> Result<Code, AsmError> {
     program(|asm, others| {
         asm.mov(R6, R1);
-        unless_ours(asm, setting, others);
-        emit::begin(asm, kind);
-        asm.put(event!(tid), R7);
-        match number {
-            Number::None => {}
-            // An int: the upper half of its register may hold anything.
-            Number::First => {
-                _ = asm
-                    .get(R1, argument(R6, 0))
-                    .low_half(R1)
-                    .put(event!(detail), R1);
-            }
-            Number::Second => _ = asm.get(R1, argument(R6, 1)).put(event!(detail), R1),
-        }
-        emit::send(asm, setting);
+        send(asm, setting, (kind, number), others);
     })
+}
+
+fn send(asm: &mut Asm, setting: &Setting, (kind, number): (u32, Number), others: Label) {
+    unless_ours(asm, setting, others);
+    emit::begin(asm, kind);
+    asm.put(event!(tid), R7);
+    match number {
+        Number::None => {}
+        // An int: the upper half of its register may hold anything.
+        Number::First => {
+            _ = asm
+                .get(R1, argument(R6, 0))
+                .low_half(R1)
+                .put(event!(detail), R1);
+        }
+        Number::Second => _ = asm.get(R1, argument(R6, 1)).put(event!(detail), R1),
+    }
+    emit::send(asm, setting);
 }
 
 /// Goes to `others` unless the current thread is one of ours; r7 is its number.

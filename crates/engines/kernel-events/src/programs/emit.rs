@@ -7,7 +7,7 @@ use bpf_program::{Emit as _, field};
 use sched_programs::{OwnTaskCheck, ProcessStack};
 
 use super::Setting;
-use crate::layout::{Event, LOST, LossRecord, LostEvent, kind};
+use crate::layout::{Event, LOST, LossRecord, LostEvent, Waker, kind};
 
 /// Stack of all programs.
 #[repr(C)]
@@ -22,6 +22,8 @@ pub(super) struct Stack {
     pub(super) value: u64,
     /// Address of this CPU's [`LossRecord`].
     pub(super) kept: u64,
+    /// Cause of a wake-up.
+    pub(super) waker: Waker,
     /// Event that reports a loss.
     pub(super) loss: LostEvent,
     /// Event to send.

@@ -8,6 +8,7 @@
 //! | `queues` | waiting threads of the processes, and their CPUs |
 //! | `sched` | switches, wake-ups, migrations, new processes |
 //! | `signals` | signals that stop a process |
+//! | `wakers` | causes of wake-ups: threads, and the interrupts that each CPU is in |
 //! | `current` | interrupts and system calls, which belong to the CPU's thread |
 
 mod current;
@@ -17,12 +18,13 @@ mod sched;
 mod signals;
 #[cfg(test)]
 mod tests;
+mod wakers;
 
 use bpf_program::Module;
 use sched_programs::{Hook, Processes, SchedError, TaskFacts, Tracepoints, hooks, processes};
 
 use crate::layout::{self, kind};
-use current::{Number, send_current};
+use current::{Number, interrupt, send_current};
 
 /// Setting that the programs are made for.
 pub(crate) struct Setting {
@@ -49,8 +51,18 @@ macro_rules! current {
     };
 }
 
-/// Hooks to attach.
-const HOOKS: [Hook<Setting>; 18] = [
+/// Makes the hook of a tracepoint of an interrupt.
+macro_rules! interrupt {
+    ($tracepoint:literal, $kind:expr, $number:ident) => {
+        Hook::typed($tracepoint, |setting| {
+            interrupt(setting, $kind, Number::$number)
+        })
+    };
+}
+
+/// Hooks to attach, in this order: the end of an interrupt before its begin, so that no CPU seems to
+/// be in one that has ended.
+const HOOKS: [Hook<Setting>; 19] = [
     // A child must be known when it is woken.
     Hook::typed(processes::FORK, sched::fork),
     Hook::typed("sched_switch", sched::switch),
@@ -58,17 +70,18 @@ const HOOKS: [Hook<Setting>; 18] = [
     Hook::typed("sched_wakeup_new", |setting| {
         sched::wake(setting, kind::START)
     }),
+    Hook::typed("sched_waking", wakers::waking),
     Hook::typed("sched_migrate_task", sched::migrate),
-    current!("irq_handler_entry", kind::HARD, First),
-    current!("irq_handler_exit", kind::HARD + 1, First),
-    current!("softirq_entry", kind::SOFT, First),
-    current!("softirq_exit", kind::SOFT + 1, First),
-    current!("local_timer_entry", kind::TICK, None),
-    current!("local_timer_exit", kind::TICK + 1, None),
-    current!("call_function_entry", kind::CALL, None),
-    current!("call_function_exit", kind::CALL + 1, None),
-    current!("call_function_single_entry", kind::CALL, None),
-    current!("call_function_single_exit", kind::CALL + 1, None),
+    interrupt!("irq_handler_exit", kind::HARD + 1, First),
+    interrupt!("irq_handler_entry", kind::HARD, First),
+    interrupt!("softirq_exit", kind::SOFT + 1, First),
+    interrupt!("softirq_entry", kind::SOFT, First),
+    interrupt!("local_timer_exit", kind::TICK + 1, None),
+    interrupt!("local_timer_entry", kind::TICK, None),
+    interrupt!("call_function_exit", kind::CALL + 1, None),
+    interrupt!("call_function_entry", kind::CALL, None),
+    interrupt!("call_function_single_exit", kind::CALL + 1, None),
+    interrupt!("call_function_single_entry", kind::CALL, None),
     current!("sys_enter", kind::CALL_ENTER, Second),
     current!("sys_exit", kind::CALL_EXIT, Second),
     Hook::typed("signal_generate", signals::stop),

@@ -7,8 +7,8 @@ use bpf_program::{Emit as _, argument};
 use sched_programs::{Reasons, Switch};
 
 use super::emit::{self, event, slot};
-use super::{Setting, queues};
-use crate::layout::{WAITING, kind, leaves};
+use super::{Setting, queues, wakers};
+use crate::layout::{WAITING, WAKERS, kind, leaves};
 
 const REASONS: Reasons = Reasons {
     ready: leaves::PREEMPTED,
@@ -60,6 +60,7 @@ fn left(asm: &mut Asm) {
         .jump_if(R1, JumpOp::Eq, leaves::PREEMPTED, waits);
     asm.jump_if(R1, JumpOp::Ne, leaves::ENDED, done)
         .delete(WAITING, event!(tid))
+        .delete(WAKERS, event!(tid))
         .jump(done)
         .bind(waits);
     queues::starts(asm, event!(tid));
@@ -73,6 +74,9 @@ fn left(asm: &mut Asm) {
 /// send (WAKE or START, task, its CPU, who wakes it, whose name)
 /// if it is not on a CPU: it waits for its CPU
 /// ```
+///
+/// The current thread need not be the waker of a task that has run before: the kernel may leave the
+/// rest of a wake-up to the CPU that the task is to have.
 pub(super) fn wake(setting: &Setting, kind: u32) -> Result<Code, AsmError> {
     let task = &setting.task;
     program(|asm, end| {
@@ -82,10 +86,12 @@ pub(super) fn wake(setting: &Setting, kind: u32) -> Result<Code, AsmError> {
         asm.copy(task.pid.at(R6), event!(tid));
         task.queue(asm, R1, R6);
         asm.put(event!(detail), R1).put(slot!(cpu), R1);
-        asm.comment("by whom")
-            .call(Helper::GET_CURRENT_PID_TGID)
-            .put(event!(other), R0)
-            .current_name(event!(comm));
+        asm.comment("by whom");
+        if kind == kind::START {
+            wakers::add_current(asm);
+        } else {
+            wakers::add_noted(asm);
+        }
         emit::send(asm, setting);
         task.if_on_cpu(asm, R6, end);
         queues::starts(asm, event!(tid));

@@ -125,7 +125,8 @@ fn children_that_live_shortly_have_names_and_intervals() {
     let intervals = activities.finish(end);
     for child in children {
         let sleeps = intervals[&child].iter().any(|interval| {
-            matches!(interval.activity, Activity::Blocked(Some(_))) && interval.length() >= SLEEPS
+            matches!(interval.activity, Activity::Blocked { call: Some(_), .. })
+                && interval.length() >= SLEEPS
         });
         let ended = recording.events.iter().any(|recorded| {
             matches!(recorded.event.kind, scene::EventKind::Switch { prev, leaves: LeaveReason::Ended, .. } if prev == child)

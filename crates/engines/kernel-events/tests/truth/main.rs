@@ -3,6 +3,7 @@
 
 mod children;
 mod stops;
+mod wakers;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, ChildStdout, Stdio};

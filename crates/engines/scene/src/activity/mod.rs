@@ -1,12 +1,14 @@
 //! Activity of each thread at each time: intervals without gaps, from the kernel's events.
 
 mod doubts;
+mod interval;
 #[cfg(test)]
 pub(crate) mod samples;
 mod standing;
 mod stops;
 mod sums;
 mod thread;
+mod wakes;
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -16,64 +18,12 @@ use crate::BootNanos;
 use crate::activity::thread::{State, Thread};
 use crate::kernel::{Cpu, EventKind, Interrupt, KernelContext, KernelEvent, LeaveReason, Tid};
 use doubts::HiddenEntry;
+pub use interval::{Activity, Interval};
 pub use sums::ActivitySum;
 pub(crate) use sums::ActivitySums;
 
 /// Limit on the interrupts that a thread is in at one time: no machine nests so deep.
 const MAX_NESTED_INTERRUPTS: usize = 16;
-
-/// Activity of a thread, with the reason if it does not run its own code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Activity {
-    /// Running its own code.
-    Runs,
-    /// Running in the system call of that number.
-    Calls(u32),
-    /// Off its CPU for that interrupt.
-    Interrupted(Interrupt),
-    /// Preempted, and waiting for the CPU, which this thread has.
-    Waits(Tid),
-    /// Woken, and waiting for the CPU, which this thread has. 0 is the idle task: the CPU itself
-    /// wakes up.
-    Woken(Tid),
-    /// Waiting for something: in that system call, if it is in one.
-    Blocked(Option<u32>),
-    /// Stopped or traced: by a signal of this thread, if that was seen. 0 is the kernel.
-    Stopped(Option<Tid>),
-    /// Ended.
-    Ended,
-    /// Unknown, because events were lost or none came yet.
-    Unknown,
-}
-
-impl Activity {
-    /// Returns true if the thread can't go on and did not ask for that: such time delays its
-    /// requests without its own doing.
-    pub fn is_taken(self) -> bool {
-        matches!(
-            self,
-            Self::Interrupted(_) | Self::Waits(_) | Self::Woken(_) | Self::Stopped(_)
-        )
-    }
-}
-
-/// Activity from one time up to a later one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Interval {
-    /// First nanosecond of the interval.
-    pub from: BootNanos,
-    /// First nanosecond after it.
-    pub to: BootNanos,
-    /// Activity of the thread in it.
-    pub activity: Activity,
-}
-
-impl Interval {
-    /// Returns its length in nanoseconds.
-    pub fn length(&self) -> u64 {
-        self.to.0.saturating_sub(self.from.0)
-    }
-}
 
 /// Tracker of threads through the events of their CPUs.
 ///
@@ -220,14 +170,7 @@ impl Activities {
         self.last = event.at;
         match event.kind {
             EventKind::Switch { prev, leaves, next } => self.switch(event.cpu, prev, leaves, next),
-            EventKind::Wake { tid, on } => self.change(tid, |thread| {
-                // A thread that runs can be woken, too: before it could sleep. An unknown thread
-                // may run.
-                if !matches!(thread.state, State::OnCpu | State::Unknown) {
-                    thread.continues();
-                    (thread.state, thread.cpu) = (State::Woken, Some(on));
-                }
-            }),
+            EventKind::Wake { tid, on, by } => self.wake(tid, on, by),
             EventKind::Migrate { tid, to } => self.change(tid, |thread| thread.cpu = Some(to)),
             // It may have moved since it was looked at: other events of it are newer.
             EventKind::Found { tid, off_cpu } if self.is_unknown(tid) => {

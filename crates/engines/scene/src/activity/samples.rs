@@ -7,7 +7,7 @@ use proptest::test_runner::TestCaseError;
 
 use super::{Activity, Interval};
 use crate::BootNanos;
-use crate::kernel::{Cpu, EventKind, Interrupt, KernelEvent, LeaveReason, Tid};
+use crate::kernel::{Cpu, EventKind, Interrupt, KernelEvent, LeaveReason, Tid, Waker};
 
 /// Followed threads.
 pub(crate) const OURS: [Tid; 3] = [Tid(1), Tid(2), Tid(3)];
@@ -38,6 +38,7 @@ pub(crate) fn events() -> impl Strategy<Value = Vec<KernelEvent>> {
                 3 if other != has && other != elsewhere => EventKind::Wake {
                     tid: other,
                     on: Cpu(cpu as u32),
+                    by: Waker::Thread(has),
                 },
                 4 if has != Tid(0) => EventKind::CallEnter {
                     tid: has,
@@ -140,7 +141,10 @@ pub(crate) fn check_exactly(
                 .filter(|it| it.from < interval.to && it.to > interval.from)
             {
                 let is_possible = match (interval.activity, other.activity) {
-                    (Activity::Blocked(_), Activity::Blocked(_)) | (_, Activity::Unknown) => true,
+                    (Activity::Blocked { by, .. }, Activity::Blocked { by: truth, .. }) => {
+                        by == Waker::Unknown || by == truth
+                    }
+                    (_, Activity::Unknown) => true,
                     (Activity::Runs, Activity::Calls(_)) => !ends(&is_call),
                     (Activity::Runs | Activity::Calls(_), Activity::Interrupted(it)) => {
                         !ends(&|kind| {
@@ -167,7 +171,7 @@ pub(crate) fn check_known(
 ) -> Result<(), TestCaseError> {
     let plain = |activity| match activity {
         Activity::Calls(_) | Activity::Interrupted(_) => Activity::Runs,
-        Activity::Blocked(_) => Activity::Blocked(None),
+        Activity::Blocked { .. } => Activity::blocked(None),
         other => other,
     };
     prop_assert_eq!(truth.len(), known.len());

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::{Activities, Thread};
 use crate::activity::thread::State;
-use crate::kernel::{Cpu, EventKind, KernelEvent, LeaveReason, Tid};
+use crate::kernel::{Cpu, EventKind, KernelEvent, LeaveReason, Tid, Waker};
 
 /// Idle task of each CPU.
 const IDLE: Tid = Tid(0);
@@ -96,7 +96,8 @@ impl Thread {
             add(cpu, EventKind::CallEnter { tid, number });
         }
         if self.state == State::Woken {
-            add(cpu, EventKind::Wake { tid, on: cpu });
+            let by = Waker::Unknown;
+            add(cpu, EventKind::Wake { tid, on: cpu, by });
         }
     }
 }

@@ -92,7 +92,7 @@ impl Thread {
             State::Unknown => Activity::Unknown,
             State::Ready => preemptor.map_or(Activity::Unknown, Activity::Waits),
             State::Woken => preemptor.map_or(Activity::Unknown, Activity::Woken),
-            State::Blocked => Activity::Blocked(self.call),
+            State::Blocked => Activity::blocked(self.call),
             State::Stopped => Activity::Stopped(self.stopper),
             State::Ended => Activity::Ended,
             State::OnCpu => match (self.interrupts.last(), self.call) {

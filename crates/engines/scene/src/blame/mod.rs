@@ -118,8 +118,10 @@ pub fn reckon(stage: &Stage, intervals: &[Interval], idle: &[u32]) -> StageLosse
 /// Returns true if the thread was kept from its own code.
 pub(crate) fn is_absence(interval: &Interval, idle: &[u32]) -> bool {
     match interval.activity {
-        Activity::Blocked(Some(call)) => !idle.contains(&call),
-        Activity::Blocked(None) => true,
+        Activity::Blocked {
+            call: Some(call), ..
+        } => !idle.contains(&call),
+        Activity::Blocked { call: None, .. } => true,
         Activity::Calls(_) => interval.length() >= LONG_CALL,
         other => other.is_taken(),
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use scene::{
-    Activity, Consumer as _, Cpu, EventKind, Interrupt, LeaveReason, Setting, Share, Survey,
+    Activity, Consumer as _, Cpu, EventKind, Interrupt, LeaveReason, Setting, Share, Survey, Waker,
 };
 
 use super::{IDLE, PREEMPTOR, REACTOR, event, join, setting, switch};
@@ -112,6 +112,7 @@ fn a_reactor_that_sleeps_is_woken_and_waits_for_the_cpu() {
             EventKind::Wake {
                 tid: REACTOR,
                 on: Cpu(1),
+                by: Waker::Unknown,
             },
         ),
         switch(790, IDLE, LeaveReason::Preempted, REACTOR),

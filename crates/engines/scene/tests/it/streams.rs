@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use scene::{
     Activities, BootNanos, Consumer as _, Cpu, EventKind, Interrupt, KernelEvent, LeaveReason,
-    Setting, Stage, StageEnd, Survey, reckon,
+    Setting, Stage, StageEnd, Survey, Waker, reckon,
 };
 
 use super::{All, IDLE, NAMES, PREEMPTOR, REACTOR, event, join, setting, switch};
@@ -40,6 +40,7 @@ fn plausible() -> impl Strategy<Value = Vec<KernelEvent>> {
                     EventKind::Wake {
                         tid: REACTOR,
                         on: Cpu(1),
+                        by: Waker::Unknown,
                     },
                 )),
                 _ => {

@@ -8,7 +8,7 @@ use perfetto::Writer;
 use perfetto::proto::{
     Ftrace, Ipi, IrqEntry, IrqExit, LocalTimer, SchedSwitch, SchedWaking, Softirq, SysCall,
 };
-use scene::{BootNanos, Cpu, EventKind, Interrupt, KernelEvent, LeaveReason, Tid};
+use scene::{BootNanos, Cpu, EventKind, Interrupt, KernelEvent, LeaveReason, Tid, Waker};
 
 use super::Facts;
 
@@ -107,7 +107,14 @@ impl Kernel {
             | EventKind::StopSignal { .. }
             | EventKind::Unseen { .. }
             | EventKind::Inside { .. } => return None,
-            EventKind::Wake { tid, on } => (Tid(0), waking(facts, at, tid, on)),
+            // Perfetto names the thread of the event as the waker.
+            EventKind::Wake { tid, on, by } => {
+                let waker = match by {
+                    Waker::Thread(waker) => waker,
+                    Waker::Interrupt(_) | Waker::Unknown => Tid(0),
+                };
+                (waker, waking(facts, at, tid, on))
+            }
             EventKind::Begin { tid, interrupt } => (tid, begin(interrupt)),
             EventKind::End { tid, interrupt } => (tid, end(interrupt)),
             EventKind::CallEnter { tid, number } => {

@@ -7,6 +7,7 @@ use scene::{Activity, Cpu, Request, StageOfRequest};
 
 use crate::pass::RequestLabels;
 use crate::source::Source;
+use crate::wakers::Wakers;
 use crate::words::{self, Taken};
 
 /// Taker of a request's time. Threads with one name on one CPU count as one: a compiler has many.
@@ -14,13 +15,20 @@ use crate::words::{self, Taken};
 pub struct Culprit {
     /// Name, as the subject of a sentence.
     pub name: String,
-    /// Activity of the thread.
+    /// Activity of the thread, without the cause of a wake-up.
     pub activity: Activity,
+    /// Wakers that ended its waits, if it was blocked.
+    pub wakers: Wakers,
     /// CPU on which the time was taken, if known.
     pub cpu: Option<Cpu>,
 }
 
 impl Culprit {
+    /// Returns the name with who ended most of its waits, if that is known.
+    pub fn full_name(&self, source: &Source) -> String {
+        self.name.clone() + &self.wakers.until(source)
+    }
+
     /// Returns the name without the CPU: the same name on several CPUs is one cause.
     pub fn name_without_cpu(&self) -> String {
         match self.cpu {
@@ -124,13 +132,16 @@ pub fn blamed(request: &Request<RequestLabels>, source: &Source) -> Vec<(Culprit
                 by.push((
                     Culprit {
                         name,
-                        activity,
+                        activity: activity.without_waker(),
+                        wakers: Wakers::default(),
                         cpu,
                     },
                     BlamedTime::default(),
                 ));
             }
-            by[place].1.add(share.at_least, share.at_most);
+            let (culprit, blamed) = &mut by[place];
+            culprit.wakers.add(activity, stage.end, share.at_most);
+            blamed.add(share.at_least, share.at_most);
         }
     }
     by.order_by_key(|(_, blamed)| Reverse((blamed.at_most, blamed.at_least)));

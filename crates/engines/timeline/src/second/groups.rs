@@ -11,6 +11,7 @@ use super::{BlamedTime, Culprit, Loss, Sum, kernel_time, unknown};
 use crate::pass::RequestLabels;
 use crate::source::Source;
 use crate::stalls::{Stall, StallCount};
+use crate::wakers::Wakers;
 use crate::words;
 
 /// Main cause of a request's excess over the median.
@@ -49,6 +50,8 @@ pub struct CauseGroup {
     pub all: u64,
     /// Stalls that delayed them.
     pub stalls: StallCount,
+    /// Wakers that ended the waits, if the cause is a call that blocks.
+    pub wakers: Wakers,
 }
 
 impl CauseGroup {
@@ -118,6 +121,7 @@ pub(super) fn add(
             .entry(MainCause::Culprit(culprit.name_without_cpu()))
             .or_default();
         group.add(taken.own, stall);
+        group.wakers.merge(&culprit.wakers);
         let (_, others) = taken.others.unwrap_or_default();
         group.others_at_most = group.others_at_most.max(others);
         return;

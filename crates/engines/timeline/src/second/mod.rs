@@ -17,6 +17,7 @@ use super::away;
 use super::first::{FirstPass, Subject, Times, counts};
 use super::pass::RequestLabels;
 use super::source::Source;
+use super::wakers::Wakers;
 
 pub use blame::{
     BlamedTime, Culprit, blamed, kernel_of_stage, kernel_time, kernel_took, rest_of_stage, unknown,
@@ -213,10 +214,15 @@ impl Loss {
             let usual = (self.median, |kind| self.usual(kind));
             groups::add(&mut sum.main, usual, request, (&by, source));
             for (culprit, blamed) in &by {
-                let (_, all) = sum
+                let new = || Culprit {
+                    wakers: Wakers::default(),
+                    ..culprit.clone()
+                };
+                let (known, all) = sum
                     .by
                     .entry(culprit.name.clone())
-                    .or_insert_with(|| (culprit.clone(), BlamedTime::default()));
+                    .or_insert_with(|| (new(), BlamedTime::default()));
+                known.wakers.merge(&culprit.wakers);
                 all.count(length);
                 all.add(blamed.at_least, blamed.at_most);
             }

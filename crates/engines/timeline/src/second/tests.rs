@@ -3,13 +3,17 @@
 use std::collections::HashSet;
 
 use ::requests::Ending;
-use scene::{Activity, BootNanos, Cpu, KernelEvent, Mark, Share, StageOfRequest, Tid};
+use scene::{
+    Activity, ActivitySum, BootNanos, Cpu, Interrupt, KernelEvent, Mark, Share, StageOfRequest,
+    Tid, Waker,
+};
 use spdk_trace::{Lcore, ObjectName, TickRate, Ticks};
 
 use super::*;
 use crate::json;
 use crate::source::{Events, Kernel, Ticker};
 use crate::verdict::Verdict;
+use crate::words;
 
 const REACTOR: Tid = Tid(11);
 const RUSTC: Tid = Tid(99);
@@ -220,6 +224,112 @@ fn a_stop_is_attributed_to_the_sender_of_the_signal() {
     assert_eq!(
         json::activity(&source(), by_kernel, BootNanos(0)),
         r#""activity":"stopped","by":{"tid":0,"comm":"the kernel","own":false}"#
+    );
+}
+
+/// A call that blocks is one cause, however many threads end its waits: only one that ended most of
+/// the time is named.
+#[test]
+fn a_call_that_blocks_names_who_ended_most_of_its_waits() {
+    let call = kernel_delay::call_number("futex");
+    let waits = |wakers: &[Waker]| {
+        let waits = (0..).zip(wakers).map(|(nth, &by)| {
+            let taken = Some((Activity::Blocked { call, by }, 50 * MS));
+            request(nth * 100 * MS, 51 * MS, taken)
+        });
+        judged(&source(), &waits.collect::<Vec<_>>()).0
+    };
+    let [own, other] = [PREEMPTOR, RUSTC].map(Waker::Thread);
+    let ends = |wakers: &[Waker], until: &str, times: &str| {
+        let (sentence, each) = (waits(wakers), if wakers.len() == 1 { "" } else { " each" });
+        let cause = format!("lost 50.0 ms{each} to its own call futex, which blocked");
+        let expected = format!("{cause}{until}{times}");
+        assert!(sentence.ends_with(&expected), "{sentence}");
+    };
+    ends(&[own], " until preemptor [12] woke it", "");
+    ends(&[other], " until rustc [99] woke it", "");
+    ends(&[own; 6], " until preemptor [12] woke it", " (6 stalls)");
+    let mostly = [own, other, own, Waker::Unknown, own, own];
+    ends(
+        &mostly,
+        " mostly until preemptor [12] woke it",
+        " (6 stalls)",
+    );
+    let workers: Vec<Waker> = (0..40).map(|nth| Waker::Thread(Tid(200 + nth))).collect();
+    ends(&workers, "", " (40 stalls)");
+    let by_network = Waker::Interrupt(Interrupt::Soft(3));
+    ends(&[by_network], " until the network's interrupt", "");
+}
+
+#[test]
+fn a_wait_has_its_waker_in_words_and_json() {
+    let source = source();
+    let wait = |name, by| Activity::Blocked {
+        call: kernel_delay::call_number(name),
+        by,
+    };
+    let did = |name, by| words::did(&source, wait(name, by), BootNanos(0));
+    let interrupt = |it| Waker::Interrupt(it);
+    let timer = interrupt(Interrupt::Tick);
+    let expected = [
+        (did("futex", Waker::Unknown), "blocked in futex"),
+        (
+            did("futex", Waker::Thread(RUSTC)),
+            "blocked in futex until rustc [99] woke it",
+        ),
+        (did("futex", timer), "blocked in futex until its timer"),
+        (
+            did("futex", interrupt(Interrupt::Soft(1))),
+            "blocked in futex until its timer",
+        ),
+        (
+            did("futex", interrupt(Interrupt::Soft(4))),
+            "blocked in futex until softirq block",
+        ),
+        (
+            did("pread64", interrupt(Interrupt::Hard(27))),
+            "blocked in pread64 until irq 27",
+        ),
+        // Nothing else is to be expected.
+        (did("clock_nanosleep", timer), "blocked in clock_nanosleep"),
+        (
+            did("clock_nanosleep", Waker::Thread(RUSTC)),
+            "blocked in clock_nanosleep until rustc [99] woke it",
+        ),
+    ];
+    for (words, expected) in expected {
+        assert_eq!(words, expected);
+    }
+    let json = |by| json::activity(&source, wait("futex", by), BootNanos(0));
+    let blocked = r#""activity":"blocked","call":"futex""#;
+    assert_eq!(json(Waker::Unknown), blocked);
+    let by = r#","by":{"tid":12,"comm":"preemptor","own":true}"#;
+    assert_eq!(json(Waker::Thread(PREEMPTOR)), format!("{blocked}{by}"));
+    let by = r#","interrupt":"timer tick""#;
+    assert_eq!(json(timer), format!("{blocked}{by}"));
+}
+
+#[test]
+fn all_that_was_done_has_the_waker_of_most_waits() {
+    let call = kernel_delay::call_number("futex");
+    let sum = |by, nanos| ActivitySum {
+        activity: Activity::Blocked { call, by },
+        count: 1,
+        nanos,
+    };
+    let [worker, other] = [PREEMPTOR, RUSTC].map(Waker::Thread);
+    let done = |sums: &[ActivitySum]| words::all_done(&source(), sums, BootNanos(0));
+    assert_eq!(
+        done(&[sum(worker, 50 * MS)]),
+        "blocked in futex 50.0 ms (until preemptor [12] woke it)"
+    );
+    assert_eq!(
+        done(&[sum(worker, 40 * MS), sum(other, 10 * MS)]),
+        "blocked in futex 50.0 ms (2 times, mostly until preemptor [12] woke it)"
+    );
+    assert_eq!(
+        done(&[sum(worker, 25 * MS), sum(other, 25 * MS)]),
+        "blocked in futex 50.0 ms (2 times)"
     );
 }
 

@@ -300,7 +300,8 @@ impl<'a> Page<'a> {
         {
             let taken = blamed.taken(culprit, kernel_time(&by));
             let took = words::bounds(taken.own.0, taken.own.1);
-            return format!("{}, {took}{}", culprit.name, taken.others());
+            let name = culprit.full_name(self.source);
+            return format!("{name}, {took}{}", taken.others());
         }
         let longest = request.stages.iter().max_by_key(|stage| stage.length());
         let nothing = match &self.source.kernel {

@@ -47,7 +47,10 @@ impl Page<'_> {
             } else {
                 " in the mean"
             };
-            let line = format!("  {}: {took}{mean}, of {of}", culprit.name);
+            let line = format!(
+                "  {}: {took}{mean}, of {of}",
+                culprit.full_name(self.source)
+            );
             self.line(&line);
         }
     }

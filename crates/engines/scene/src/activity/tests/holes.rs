@@ -2,7 +2,7 @@
 
 use super::{
     Activities, Activity, BootNanos, Cpu, EventKind, IDLE, Interrupt, KernelEvent, LeaveReason,
-    OTHER, PREEMPTOR, US, done, switch,
+    OTHER, PREEMPTOR, US, Waker, done, switch,
 };
 
 #[test]
@@ -84,6 +84,7 @@ fn a_calls_end_that_is_missing_is_a_hole() {
             EventKind::Wake {
                 tid: US,
                 on: Cpu(0),
+                by: Waker::Unknown,
             },
         ),
         (21, switch(IDLE, LeaveReason::Preempted, US)),
@@ -93,7 +94,7 @@ fn a_calls_end_that_is_missing_is_a_hole() {
     let expected = [
         (0, 10, Activity::Runs),
         (10, 12, Activity::Calls(1)),
-        (12, 20, Activity::Blocked(Some(1))),
+        (12, 20, Activity::blocked(Some(1))),
         (20, 21, Activity::Woken(IDLE)),
         // It came back from the call at an unknown time.
         (21, 50, Activity::Unknown),
@@ -127,7 +128,7 @@ fn a_switch_that_is_missing_is_of_one_thread() {
     let done = activities.finish(BootNanos(40)).remove(&OTHER).unwrap();
     assert!(
         done.iter()
-            .all(|interval| interval.activity == Activity::Blocked(None)),
+            .all(|interval| interval.activity == Activity::blocked(None)),
         "{done:?}"
     );
 }
@@ -185,7 +186,7 @@ fn an_end_without_a_begin_is_unknown_since_the_hole() {
         (0, 10, Activity::Runs),
         (10, 25, Activity::Calls(1)),
         (25, 70, Activity::Unknown),
-        (70, 80, Activity::Blocked(None)),
+        (70, 80, Activity::blocked(None)),
         (80, 90, Activity::Unknown),
         (90, 95, Activity::Runs),
     ];

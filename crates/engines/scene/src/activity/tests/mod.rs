@@ -1,9 +1,11 @@
 mod holes;
 mod stops;
+mod wakes;
 
 use proptest::prelude::*;
 
 use super::*;
+use crate::kernel::Waker;
 
 const US: Tid = Tid(10);
 const PREEMPTOR: Tid = Tid(20);
@@ -65,6 +67,7 @@ fn interrupts_and_calls_are_nested() {
             EventKind::Wake {
                 tid: US,
                 on: Cpu(0),
+                by: Waker::Unknown,
             },
         ),
         (55, switch(IDLE, LeaveReason::Preempted, US)),
@@ -77,7 +80,7 @@ fn interrupts_and_calls_are_nested() {
         (25, 26, Activity::Interrupted(hard)),
         (26, 30, Activity::Interrupted(soft)),
         (30, 40, Activity::Calls(1)),
-        (40, 51, Activity::Blocked(Some(1))),
+        (40, 51, Activity::blocked(Some(1))),
         // The CPU leaves its idle state.
         (51, 55, Activity::Woken(IDLE)),
         (55, 60, Activity::Calls(1)),
@@ -98,7 +101,8 @@ fn the_first_event_shows_what_was_before() {
                 3,
                 EventKind::Wake {
                     tid: US,
-                    on: Cpu(0)
+                    on: Cpu(0),
+                    by: Waker::Unknown
                 }
             )],
             3
@@ -122,7 +126,7 @@ fn the_first_event_shows_what_was_before() {
         tid: US,
         off_cpu: Some(LeaveReason::Blocked),
     };
-    assert_eq!(done(&[(3, asleep)], 5), [(0, 5, Activity::Blocked(None))]);
+    assert_eq!(done(&[(3, asleep)], 5), [(0, 5, Activity::blocked(None))]);
     let ended = [(2, switch(US, LeaveReason::Ended, IDLE))];
     assert_eq!(
         done(&ended, 5),
@@ -179,7 +183,11 @@ fn any_event() -> impl Strategy<Value = (u64, u32, EventKind)> {
             leaves,
             next
         }),
-        (tid(), 0..2u32).prop_map(|(tid, on)| EventKind::Wake { tid, on: Cpu(on) }),
+        (tid(), 0..2u32).prop_map(|(tid, on)| EventKind::Wake {
+            tid,
+            on: Cpu(on),
+            by: Waker::Thread(Tid(on))
+        }),
         (tid(), 0..2u32).prop_map(|(tid, to)| EventKind::Migrate { tid, to: Cpu(to) }),
         (tid(), prop::option::of(leaves))
             .prop_map(|(tid, off_cpu)| EventKind::Found { tid, off_cpu }),

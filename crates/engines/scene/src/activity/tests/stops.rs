@@ -2,7 +2,7 @@
 
 use super::{
     Activities, Activity, BootNanos, Cpu, EventKind, IDLE, KernelEvent, LeaveReason, OTHER,
-    PREEMPTOR, Tid, US, done, switch,
+    PREEMPTOR, Tid, US, Waker, done, switch,
 };
 
 const SIGSTOP: u32 = 19;
@@ -20,6 +20,7 @@ fn wake() -> EventKind {
     EventKind::Wake {
         tid: US,
         on: Cpu(0),
+        by: Waker::Unknown,
     }
 }
 

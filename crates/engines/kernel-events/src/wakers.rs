@@ -1,0 +1,59 @@
+//! Causes of wake-ups, as the events have them.
+
+use scene::{Cpu, Interrupt, Tid, Waker};
+use sched_programs::SchedError;
+
+use crate::layout::{WAKER_SHIFT, kind, waker};
+
+/// Idle task of each CPU.
+const IDLE: u32 = 0;
+
+/// Returns the CPU and the cause of a wake-up with this `detail`; an error for a kind that no
+/// program sends.
+pub(crate) fn read(detail: u64, other: u32) -> Result<(Cpu, Waker), SchedError> {
+    let (on, kind) = (Cpu(detail as u32), (detail >> WAKER_SHIFT) as u32);
+    let by = match (kind, other) {
+        // An idle CPU wakes nobody: it was in an interrupt without a tracepoint.
+        (waker::UNKNOWN, _) | (waker::THREAD, IDLE) => Waker::Unknown,
+        (waker::THREAD, other) => Waker::Thread(Tid(other)),
+        (kind, number) => {
+            Waker::Interrupt(interrupt(kind, number).ok_or(SchedError::Kind { kind })?)
+        }
+    };
+    Ok((on, by))
+}
+
+/// Returns the interrupt of this kind and number.
+pub(crate) fn interrupt(kind: u32, number: u32) -> Option<Interrupt> {
+    match kind {
+        kind::HARD => Some(Interrupt::Hard(number)),
+        kind::SOFT => Some(Interrupt::Soft(number)),
+        kind::TICK => Some(Interrupt::Tick),
+        kind::CALL => Some(Interrupt::Call),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_waker_is_a_thread_or_an_interrupt() {
+        let by = |kind: u32, other| {
+            let read = read(u64::from(kind) << WAKER_SHIFT | 5, other).ok()?;
+            assert_eq!(read.0, Cpu(5));
+            Some(read.1)
+        };
+        let interrupt = |it| Some(Waker::Interrupt(it));
+        assert_eq!(by(waker::THREAD, 77), Some(Waker::Thread(Tid(77))));
+        assert_eq!(by(waker::THREAD, IDLE), Some(Waker::Unknown));
+        assert_eq!(by(waker::UNKNOWN, 0), Some(Waker::Unknown));
+        assert_eq!(by(kind::HARD, 27), interrupt(Interrupt::Hard(27)));
+        assert_eq!(by(kind::SOFT, 3), interrupt(Interrupt::Soft(3)));
+        assert_eq!(by(kind::TICK, 0), interrupt(Interrupt::Tick));
+        assert_eq!(by(kind::CALL, 0), interrupt(Interrupt::Call));
+        // The end of an interrupt wakes nobody.
+        assert_eq!(by(kind::SOFT + 1, 3), None);
+    }
+}
