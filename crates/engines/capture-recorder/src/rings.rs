@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use capture::{Meta, OwnerSnapshot, RingsWriter, SOCKETS};
 use kernel_events::ProcessSet;
 use scene::{Anchor, BootNanos};
-use socket_requests::{SocketRequests, Totals};
+use socket_requests::{SocketError, SocketRequests, Totals};
 use spdk_trace::{Follower, Lcore, Tail};
 use sys::clock::boot_nanos;
 use text::printable::path as printable;
@@ -58,9 +58,7 @@ impl Rings {
     /// Fails if the process writes no trace, or its sockets can't be watched.
     pub fn of(source: RequestSource, processes: &ProcessSet) -> anyhow::Result<Self> {
         match source {
-            RequestSource::Trace => {
-                Self::open(processes.first()).context("there are no requests: no trace of SPDK")
-            }
+            RequestSource::Trace => Self::open(processes.first()),
             RequestSource::Sockets => Self::of_sockets(processes),
         }
     }
@@ -92,7 +90,11 @@ impl Rings {
 
     /// Starts to record the requests that processes get at their sockets.
     fn of_sockets(processes: &ProcessSet) -> anyhow::Result<Self> {
-        let sockets = SocketRequests::start(processes)?;
+        // Advice on rights is found by the type of the error, which passes for its cause.
+        let sockets = SocketRequests::start(processes).map_err(|error| match error {
+            SocketError::Programs(cause) => anyhow::Error::from(cause),
+            error => error.into(),
+        })?;
         let path = sockets.path().to_owned();
         let source = FileSource::open(&path).context("reading the requests")?;
         let follower = Follower::new(&source).context("reading the requests")?;

@@ -106,7 +106,8 @@ pub fn watch(
     sys::allocator::keep_little();
     // Before any thread is started, since threads inherit it.
     let place = cpus::keep_off(options.processes.pids.iter().copied(), observer);
-    let rings = Rings::of(options.requests, &options.processes)?;
+    let rings =
+        Rings::of(options.requests, &options.processes).context("there is nothing to watch")?;
     let tpoints = rings.follower.tpoints().all().to_vec();
     let wanted = wanted(&options.tpoints, &tpoints)?;
     let (dir, shelf, created) = open_store(options)?;

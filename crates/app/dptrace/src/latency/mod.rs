@@ -133,7 +133,11 @@ pub(crate) fn run(args: &LatencyArgs) -> anyhow::Result<()> {
         .as_ref()
         .map(Recording::pid)
         .map(NextStep::Sockets);
-    recording.map_or(Ok(()), |it| it.run_for(args.duration))?;
+    if let Some(recording) = recording
+        && recording.run_for(args.duration)? == 0
+    {
+        return Ok(());
+    }
     let (show, access) = (
         match sockets.as_ref().and_then(NextStep::command) {
             Some(capture) => ListCommand::Recorded(capture),

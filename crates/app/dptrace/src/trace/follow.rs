@@ -71,9 +71,9 @@ pub(crate) fn follow(
     let why = loop {
         let batch = reader.next(STOP_POLL_INTERVAL);
         if let Some(why) = end.reached() {
-            let seen = recording.take().map(Recording::finish);
+            let ended = recording.take().map_or(Ok(()), Recording::finish);
             reader.stop();
-            seen.transpose()?;
+            ended?;
             end.why = Some(why);
         }
         // After the rings: the objects that they refer to are known by now.
