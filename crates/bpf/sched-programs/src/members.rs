@@ -12,7 +12,7 @@ use crate::{NamedMap, SchedError};
 pub struct ProcessSet {
     /// Numbers of the processes; at least one.
     pub pids: Vec<u32>,
-    /// True if the processes that they start once the programs are attached belong to them.
+    /// True if the processes that they start belong to them.
     pub children: bool,
 }
 
@@ -57,6 +57,21 @@ impl ProcessSet {
             return Ok(());
         };
         self.pids.iter().try_for_each(|&pid| map.put(pid, &0_u64))
+    }
+
+    /// Enters the processes that they have started until now, if these belong to them. Once the
+    /// programs are attached none is missed: later ones are entered by the program of their start.
+    ///
+    /// # Errors
+    /// The map cannot be written: there are too many processes, for example.
+    pub fn enter_children(&self, session: &Session) -> Result<(), SchedError> {
+        let Some(map) = self.map(session)?.filter(|_| self.children) else {
+            return Ok(());
+        };
+        for child in host::family::descendants(&self.pids) {
+            map.insert(child, &0_u64)?;
+        }
+        Ok(())
     }
 
     /// Returns the named processes and, if children belong to them, the processes that they

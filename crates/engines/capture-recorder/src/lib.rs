@@ -13,7 +13,6 @@ mod kernel;
 mod objects;
 mod recording;
 mod rings;
-mod roster;
 mod stored;
 mod summary;
 

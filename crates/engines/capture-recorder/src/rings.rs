@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use capture::{Meta, OwnerSnapshot, RingsWriter, SOCKETS};
 use kernel_events::ProcessSet;
 use scene::{Anchor, BootNanos};
-use socket_requests::{SocketError, SocketRequests, Totals};
+use socket_requests::{SocketRequests, Totals};
 use spdk_trace::{Follower, Lcore, Tail};
 use sys::clock::boot_nanos;
 use text::printable::path as printable;
@@ -56,10 +56,10 @@ impl Rings {
     /// # Errors
     ///
     /// Fails if the process writes no trace, or its sockets can't be watched.
-    pub fn of(source: RequestSource, processes: &ProcessSet) -> anyhow::Result<Self> {
+    pub fn open_source(source: RequestSource, processes: &ProcessSet) -> anyhow::Result<Self> {
         match source {
             RequestSource::Trace => Self::open(processes.first()),
-            RequestSource::Sockets => Self::of_sockets(processes),
+            RequestSource::Sockets => Self::open_sockets(processes),
         }
     }
 
@@ -89,12 +89,8 @@ impl Rings {
     }
 
     /// Starts to record the requests that processes get at their sockets.
-    fn of_sockets(processes: &ProcessSet) -> anyhow::Result<Self> {
-        // Advice on rights is found by the type of the error, which passes for its cause.
-        let sockets = SocketRequests::start(processes).map_err(|error| match error {
-            SocketError::Programs(cause) => anyhow::Error::from(cause),
-            error => error.into(),
-        })?;
+    fn open_sockets(processes: &ProcessSet) -> anyhow::Result<Self> {
+        let sockets = SocketRequests::start(processes)?;
         let path = sockets.path().to_owned();
         let source = FileSource::open(&path).context("reading the requests")?;
         let follower = Follower::new(&source).context("reading the requests")?;
@@ -107,7 +103,7 @@ impl Rings {
     }
 
     /// Returns the rings that threads of the process write, with the names of these.
-    pub fn of_threads(&self) -> impl Iterator<Item = (Lcore, &str)> {
+    pub fn thread_rings(&self) -> impl Iterator<Item = (Lcore, &str)> {
         let has_own = self.sockets.is_none();
         self.follower.lcores().filter(move |_| has_own)
     }
@@ -119,7 +115,7 @@ impl Rings {
             return;
         }
         meta.process.trace_file = Some(facts::path(&self.path));
-        meta.lcores = facts::lcore_threads(self.of_threads(), &meta.process.threads);
+        meta.lcores = facts::lcore_threads(self.thread_rings(), &meta.process.threads);
     }
 
     /// Returns the function that reads the clock of its ticks together with the boot clock.

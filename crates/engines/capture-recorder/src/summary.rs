@@ -28,6 +28,24 @@ pub(crate) fn report(
     observer: &Observer,
 ) {
     let Some(end) = &meta.end else { return };
+    observer.note(&format!(
+        "{why}: {}; {} in {}",
+        parts(meta, end).join("; "),
+        size(end.bytes),
+        printable(folder.path())
+    ));
+    if let Some(seen) = &end.sockets {
+        report_unseen(seen, observer);
+    } else if let Some(clock) = clock(end) {
+        observer.note(&format!(
+            "trace and kernel timestamps agree {clock}; the order of closer events is unknown"
+        ));
+    }
+    report_missing(end, pressure, observer);
+}
+
+/// Counts the parts of the capture.
+fn parts(meta: &Meta, end: &CaptureSummary) -> Vec<String> {
     let mut parts = Vec::new();
     if let Some(seen) = &end.sockets {
         parts.push(format!(
@@ -52,19 +70,11 @@ pub(crate) fn report(
     if meta.captured.objects {
         parts.push(counted(end.object_lines, "line") + " about objects");
     }
-    observer.note(&format!(
-        "{why}: {}; {} in {}",
-        parts.join("; "),
-        size(end.bytes),
-        printable(folder.path())
-    ));
-    if let Some(seen) = &end.sockets {
-        report_missing(seen, observer);
-    } else if let Some(clock) = clock(end) {
-        observer.note(&format!(
-            "trace and kernel timestamps agree {clock}; the order of closer events is unknown"
-        ));
-    }
+    parts
+}
+
+/// Reports what is missing or uncertain.
+fn report_missing(end: &CaptureSummary, pressure: &Pressure, observer: &Observer) {
     if let Some(join) = join(end) {
         observer.note(&format!(
             "at probes, the kernel's timestamp is later than the probe's: {join}"
@@ -93,10 +103,10 @@ pub(crate) fn report(
 
 /// Reports what is missing of the requests that a recording of sockets has seen.
 pub fn report_sockets(seen: Totals, observer: &Observer) {
-    report_missing(&facts::socket_totals(seen), observer);
+    report_unseen(&facts::socket_totals(seen), observer);
 }
 
-fn report_missing(seen: &SocketSummary, observer: &Observer) {
+fn report_unseen(seen: &SocketSummary, observer: &Observer) {
     if seen.requests == 0 {
         let outgoing = match seen.connections_outgoing {
             0 => String::new(),

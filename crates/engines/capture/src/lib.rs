@@ -28,6 +28,7 @@ mod error;
 mod events;
 mod layout;
 mod meta;
+mod meta_lists;
 mod past;
 mod polls;
 mod reader;

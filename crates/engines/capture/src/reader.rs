@@ -9,7 +9,8 @@ use spdk_trace::{CapturedTrace, Follower, Lcore, ReadAt, StreamEnd};
 use crate::chunk::Stream;
 use crate::error::CaptureError;
 use crate::events::{Events, KernelEvents, NamedThread, StreamSummary};
-use crate::meta::{FORMAT, MAX_META, Meta, parts_left_out};
+use crate::meta::{FORMAT, MAX_META, Meta};
+use crate::meta_lists::parts_left_out;
 use crate::polls::{RingsStream, Scan};
 use crate::rings::Rings;
 

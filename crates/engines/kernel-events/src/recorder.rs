@@ -79,6 +79,7 @@ impl Recorder {
         let reader =
             RingReader::start_every(&session, RING, POLL_INTERVAL, EventClock::Boot, read)?;
         hooks::attach(&mut session, &module, module.programs.len())?;
+        processes.enter_children(&session)?;
         let mut recorder = Self {
             session,
             reader,
@@ -146,15 +147,11 @@ impl Recorder {
         while let Some(event) = order.pop_any() {
             events.push(recorded(&event)?);
         }
-        let last = |(cpu, lost)| {
-            lost_events(
-                Head {
-                    at: end,
-                    cpu,
-                    kind: kind::LOST,
-                },
-                lost,
-            )
+        // A program may run for a moment after its link is closed, and lose events then.
+        let last = |(cpu, lost): (u32, LossRecord)| {
+            let at = end.max(lost.since);
+            let kind = kind::LOST;
+            lost_events(Head { at, cpu, kind }, lost)
         };
         let of_cpus: Vec<LossRecord> = NamedMap::find(&self.session, LOST)?.values(0)?;
         let unreported: Vec<(u32, LossRecord)> = (0..)

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use text::shell;
 use trace_source::{Application, LoadedTrace};
 
+use super::quantiles::MIN_P99_REQUESTS;
 use super::stages::{Latencies, Times};
 
 /// Next step for a trace.
@@ -26,8 +27,6 @@ pub enum NextStep {
     Nothing,
 }
 
-/// Least number of requests that have a 99th percentile.
-const MIN_P99_REQUESTS: u64 = 20;
 /// Least slow percentile, in nanoseconds.
 const MIN_SLOW_NS: u64 = 50_000;
 /// Least ratio of a slow percentile to the median.

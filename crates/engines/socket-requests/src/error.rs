@@ -16,8 +16,8 @@ pub enum SocketError {
         name: &'static str,
     },
     /// The programs can't be loaded or attached, or their results not be read.
-    #[error(transparent)]
-    Programs(SchedError),
+    #[error("watching sockets")]
+    Programs(#[source] SchedError),
     /// The trace can't be written.
     #[error("no memory for the requests: {0}")]
     Memory(#[source] io::Error),

@@ -3,6 +3,7 @@
 use bpf_program::Member;
 use sched_programs::{Facts, KernelTypes, SchedError, TaskFacts, member};
 use typeinfo::{TypeError, TypeStore};
+use uapi::Arch;
 
 use crate::programs;
 
@@ -81,10 +82,9 @@ impl SockFacts {
 
 impl CallFacts {
     fn find(types: &TypeStore<'_>) -> Result<Self, TypeError> {
-        let [number, second] = if cfg!(target_arch = "aarch64") {
-            ["syscallno", "regs[1]"]
-        } else {
-            ["orig_ax", "si"]
+        let [number, second] = match Arch::HOST {
+            Arch::X86_64 => ["orig_ax", "si"],
+            Arch::Aarch64 => ["syscallno", "regs[1]"],
         };
         Ok(Self {
             number: member(types, "pt_regs", number)?,

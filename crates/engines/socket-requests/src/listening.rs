@@ -20,7 +20,7 @@ pub(crate) struct ListeningPorts {
 
 impl ListeningPorts {
     /// Reads the ports in the network of the first of these processes.
-    pub(crate) fn of(pids: Vec<Pid>) -> Self {
+    pub(crate) fn for_processes(pids: Vec<Pid>) -> Self {
         let mut ports = Self {
             pids,
             all: BTreeSet::new(),

@@ -51,6 +51,7 @@ impl SocketRequests {
         let reader = RingReader::start_every(&session, RING, POLL_INTERVAL, EventClock::Boot, read)
             .map_err(SchedError::from)?;
         hooks::attach(&mut session, &module, module.programs.len()).map_err(SchedError::from)?;
+        processes.enter_children(&session)?;
         let trace = RequestTrace::create().map_err(SocketError::Memory)?;
         let (path, stop) = (trace.path(), Arc::new(AtomicBool::new(false)));
         let complete = Arc::new(AtomicU64::new(0));
@@ -59,7 +60,9 @@ impl SocketRequests {
             session,
             order: Reorder::new(),
             connections: Connections::new(),
-            listening: ListeningPorts::of(processes.pids.iter().copied().map(Pid).collect()),
+            listening: ListeningPorts::for_processes(
+                processes.pids.iter().copied().map(Pid).collect(),
+            ),
             ports: BTreeSet::new(),
             trace,
             complete: Arc::clone(&complete),

@@ -5,10 +5,11 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd as _;
+use std::os::fd::AsFd as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 
+use host::proc::own_descriptor;
 use requests::sockets::{CONNECTION_LETTER, NEW, OPERATION, QUEUED, RECEIVED, REPLIED, THREAD};
 use rustix::fs::MemfdFlags;
 use spdk_trace_writer::{Era, Image, Record, SLOT_SIZE, Tpoint, TraceBuilder};
@@ -103,7 +104,7 @@ impl RequestTrace {
 
     /// Returns a path by which this process can open the file, as long as this value lives.
     pub(crate) fn path(&self) -> PathBuf {
-        format!("/proc/self/fd/{}", self.file.as_raw_fd()).into()
+        own_descriptor(self.file.as_fd())
     }
 
     /// Gives a number to a connection from this time on; records before have that of the connection

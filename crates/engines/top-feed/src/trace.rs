@@ -56,7 +56,7 @@ impl Trace {
     pub(crate) fn find(requests: RequestSource, processes: &ProcessSet) -> anyhow::Result<Self> {
         Ok(Self {
             pid: processes.first(),
-            rings: Rings::of(requests, processes)?,
+            rings: Rings::open_source(requests, processes)?,
         })
     }
 

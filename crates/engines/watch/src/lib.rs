@@ -106,8 +106,8 @@ pub fn watch(
     sys::allocator::keep_little();
     // Before any thread is started, since threads inherit it.
     let place = cpus::keep_off(options.processes.pids.iter().copied(), observer);
-    let rings =
-        Rings::of(options.requests, &options.processes).context("there is nothing to watch")?;
+    let rings = Rings::open_source(options.requests, &options.processes)
+        .context("there is nothing to watch")?;
     let tpoints = rings.follower.tpoints().all().to_vec();
     let wanted = wanted(&options.tpoints, &tpoints)?;
     let (dir, shelf, created) = open_store(options)?;
@@ -115,7 +115,7 @@ pub fn watch(
     let (objects, kernel) = start_recorders(options, &mut meta, observer);
     rings.describe(&mut meta);
     let lcores = rings
-        .of_threads()
+        .thread_rings()
         .map(|(lcore, name)| (lcore, name.to_owned()));
     let lcores = lcores.collect();
     let known = ObjectNamer::new(objects, specs.clone(), rings.follower.tpoints(), observer);

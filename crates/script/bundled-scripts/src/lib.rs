@@ -128,11 +128,7 @@ impl BundledScript {
 
     /// Returns its comment on its arguments; empty if it takes none.
     fn takes(self) -> &'static str {
-        self.text
-            .lines()
-            .find_map(|line| line.strip_prefix("// takes:"))
-            .map(str::trim)
-            .unwrap_or_default()
+        comment_on_arguments(self.text)
     }
 
     /// Returns whether it needs a process to look into.
@@ -211,6 +207,15 @@ impl BundledScript {
     }
 }
 
+/// Returns a script's comment on its arguments; empty if it takes none.
+fn comment_on_arguments(script: &str) -> &str {
+    script
+        .lines()
+        .find_map(|line| line.strip_prefix("// takes:"))
+        .map(str::trim)
+        .unwrap_or_default()
+}
+
 /// Returns the names of the arguments in a script's comment on them: the part before a semicolon.
 pub fn named(takes: &str) -> &str {
     takes.split(';').next().unwrap_or_default().trim()
@@ -220,10 +225,7 @@ pub fn named(takes: &str) -> &str {
 /// milliseconds, if the script's comment calls the argument MS. Options of the script (`--name`)
 /// and words that are no time stay.
 pub fn plain_words(script: &str, words: &[String]) -> Vec<String> {
-    let takes = script
-        .lines()
-        .find_map(|line| line.strip_prefix("// takes:"));
-    let mut known = named(takes.unwrap_or_default()).split_whitespace();
+    let mut known = named(comment_on_arguments(script)).split_whitespace();
     let plain = |word: &String| {
         let argument = if word.starts_with("--") {
             None

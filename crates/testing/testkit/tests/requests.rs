@@ -99,7 +99,7 @@ fn folder() -> (tempfile::TempDir, PathBuf) {
 }
 
 #[test]
-fn each_model_knows_its_waits_on_both_kinds_of_sockets() {
+fn each_model_knows_its_waits_on_both_kinds_open_sockets() {
     let (folder, file) = folder();
     let requests = all_kinds(&file);
     for model in MODELS {

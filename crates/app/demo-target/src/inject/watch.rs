@@ -95,14 +95,16 @@ impl Watch {
 
     /// Drops the gaps that ended before these ticks: something else made them.
     pub(crate) fn forget_before(&mut self, begin: u64) {
-        self.gaps.retain(|[_, end]| *end >= begin);
-        self.taken = self.gaps.iter().map(|[begin, end]| end - begin).sum();
+        self.keep(|[_, end]| end >= begin);
     }
 
     /// Drops all gaps but the one that contains these ticks: something else made the others.
     pub(crate) fn keep_only(&mut self, at: u64) {
-        self.gaps
-            .retain(|[begin, end]| (*begin..*end).contains(&at));
+        self.keep(|[begin, end]| (begin..end).contains(&at));
+    }
+
+    fn keep(&mut self, is_kept: impl Fn([u64; 2]) -> bool) {
+        self.gaps.retain(|gap| is_kept(*gap));
         self.taken = self.gaps.iter().map(|[begin, end]| end - begin).sum();
     }
 

@@ -104,7 +104,7 @@ impl InputArgs {
         let processes = if selector.is_empty() {
             None
         } else {
-            Some(self.requests.processes(selector, (command, done))?)
+            Some(self.requests.processes(&selector, (command, done))?)
         };
         if self.requests.source() == RequestSource::Sockets {
             let processes = processes.ok_or_else(|| self.without_server())?;

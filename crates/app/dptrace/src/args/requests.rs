@@ -46,7 +46,7 @@ impl RequestArgs {
     /// others first. `done` is the word for what the command does with several: "measured".
     pub(crate) fn processes(
         &self,
-        selector: ProcessSelector,
+        selector: &ProcessSelector,
         (command, done): (&'static str, &'static str),
     ) -> anyhow::Result<ProcessSet> {
         let observer = terminal::observer();
@@ -62,7 +62,7 @@ impl RequestArgs {
             }
             RequestSource::Sockets => {
                 let role = role(ProcessCount::All(done));
-                let mut pids = selector.with_children(true).all(role, &observer)?;
+                let mut pids = selector.all(role, &observer)?;
                 let founders = process_selector::founders(&pids);
                 pids.sort_by_key(|pid| !founders.contains(pid));
                 Ok(ProcessSet {
@@ -88,7 +88,7 @@ impl Recording {
         check_process(processes.first())?;
         // Must precede the start of any thread: threads inherit the affinity.
         let place = cpus::keep_off(processes.pids.iter().copied(), &terminal::observer());
-        let rings = Rings::of(RequestSource::Sockets, &processes)?;
+        let rings = Rings::open_source(RequestSource::Sockets, &processes)?;
         let sockets = rings.sockets.context("the requests are not recorded")?;
         let recording = Self {
             sockets,

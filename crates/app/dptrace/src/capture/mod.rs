@@ -119,7 +119,9 @@ impl CaptureArgs {
         if selector.is_empty() {
             return Err(usage("nothing to capture: give -p PID or -p NAME"));
         }
-        let set = self.requests.processes(selector, ("capture", "captured"))?;
+        let set = self
+            .requests
+            .processes(&selector, ("capture", "captured"))?;
         check_process(set.first())?;
         Ok(set)
     }
@@ -146,6 +148,14 @@ fn check_room_for(rings: Option<&Rings>, args: &CaptureArgs) -> anyhow::Result<(
     check_room(args.output.as_deref(), needed, &why)
 }
 
+/// Returns when the capture ends at the latest.
+fn limits(args: &CaptureArgs, folder: &Folder) -> Limits {
+    Limits {
+        after: args.duration,
+        max_bytes: args.max_bytes.or_else(|| most_bytes(folder, args.duration)),
+    }
+}
+
 /// Runs the command.
 pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
     if let Some(slow) = args.slow.slow {
@@ -163,8 +173,8 @@ pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
     let mut missing = MissingParts::default();
     let requests = args.requests.source();
     let rings = match requests {
-        RequestSource::Trace => missing.unless("trace", Rings::of(requests, &processes)),
-        RequestSource::Sockets => Some(Rings::of(requests, &processes)?),
+        RequestSource::Trace => missing.unless("trace", Rings::open_source(requests, &processes)),
+        RequestSource::Sockets => Some(Rings::open_source(requests, &processes)?),
     };
     check_room_for(rings.as_ref(), args)?;
     // Reading debug information takes time: nothing else is running yet.
@@ -188,12 +198,7 @@ pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
     facts.missing = missing.reasons();
     facts.begin = capture_recorder::facts::now();
     let folder = Folder::create(args.output.as_deref(), pid)?;
-    let limits = Limits {
-        after: args.duration,
-        max_bytes: args
-            .max_bytes
-            .or_else(|| most_bytes(&folder, args.duration)),
-    };
+    let limits = limits(args, &folder);
     let has_trace = rings.is_some();
     let parts = Parts {
         rings,

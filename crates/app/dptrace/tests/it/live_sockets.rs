@@ -126,13 +126,13 @@ fn top_shows_clients_and_their_threads() {
     let with_requests = connections
         .iter()
         .filter(|it| it["requests"]["count"].as_u64() > Some(0));
-    let served: Vec<(&str, &str)> = with_requests
+    let clients: Vec<(&str, &str)> = with_requests
         .filter_map(|it| Some((it["host"].as_str()?, it["thread"].as_str()?)))
         .collect();
-    assert_eq!(served.len(), 2, "{printed}");
+    assert_eq!(clients.len(), 2, "{printed}");
     assert!(
-        served[0].0 != served[1].0 && served[0].1 != served[1].1,
-        "{served:?}"
+        clients[0].0 != clients[1].0 && clients[0].1 != clients[1].1,
+        "{clients:?}"
     );
 }
 

@@ -66,6 +66,7 @@ mod run_never_hit;
 mod run_places;
 mod run_stacks;
 mod serve;
+mod sockets;
 mod stack_files;
 mod terminal;
 mod timeline;

@@ -162,7 +162,7 @@ struct Lcores {
 
 impl Lcores {
     fn from_parts(parts: &Parts, pid: u32) -> Self {
-        let rings = parts.rings.iter().flat_map(Rings::of_threads);
+        let rings = parts.rings.iter().flat_map(Rings::thread_rings);
         let rings = rings
             .map(|(lcore, name)| (lcore, name.to_owned()))
             .collect();

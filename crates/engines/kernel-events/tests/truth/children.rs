@@ -1,7 +1,7 @@
 //! Tests of the events of several processes, and of those that they start.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
@@ -152,6 +152,40 @@ fn processes_without_their_children_are_alone() {
         assert_eq!(recording.own(), shells);
         assert!(recording.begun().is_empty() && recording.known <= count);
     }
+}
+
+/// A process that started before is known, too, and its parent's other children are not.
+#[test]
+fn children_that_run_already_are_found() {
+    let Some(_alone) = kernel::may_run("the kernel's events of running children") else {
+        return;
+    };
+    let mut shell = testkit::command("sh")
+        .args(["-c", "sleep 60 & echo $!; wait"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut lines = BufReader::new(shell.stdout.take().unwrap());
+    lines.read_line(&mut line).unwrap();
+    let child: u32 = line.trim().parse().unwrap();
+    let facts = kernel_events::facts().unwrap();
+    for children in [true, false] {
+        let processes = ProcessSet {
+            pids: vec![shell.id(), std::process::id()],
+            children,
+        };
+        let recorder = Recorder::start(&facts, &processes, RING).unwrap();
+        assert_eq!(recorder.processes().unwrap().contains(&child), children);
+        let (events, _) = recorder.finish().unwrap();
+        let is_found = events
+            .iter()
+            .any(|recorded| recorded.own_thread() == Some(Tid(child)));
+        assert_eq!(is_found, children);
+    }
+    let pid = rustix::process::Pid::from_raw(child.cast_signed()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    shell.wait().unwrap();
 }
 
 /// A thread of one process is known when it begins, however short its life.

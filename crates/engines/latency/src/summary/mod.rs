@@ -17,6 +17,7 @@ use super::next;
 use super::plot::Strips;
 use super::stages::{Latencies, Subject, Times};
 use super::tail::LargestStage;
+use crate::quantiles::MIN_P99_REQUESTS;
 use table::{Table, group};
 
 /// Kind of objects, created by one tracepoint.
@@ -34,9 +35,6 @@ struct Row<'a> {
     is_few: bool,
 }
 
-/// Number of requests below which a 99th percentile is one request. A group is then not compared by
-/// it, unless it has at least a tenth of the requests of the largest group of its kind.
-const MIN_P99_REQUESTS: u64 = 20;
 /// Headline above the rows of such groups.
 const SMALL_GROUPS_HEADLINE: &str = "fewer than 20 requests, too few for a p99";
 
@@ -77,6 +75,7 @@ fn mark_few(rows: &mut [Row<'_>]) {
         .unwrap_or(0);
     for row in rows.iter_mut().filter(|row| is_compared(row)) {
         let count = row.times.whole.count();
+        // The largest groups are compared all the same.
         row.is_few = count < MIN_P99_REQUESTS && count.saturating_mul(10) < most;
     }
 }

@@ -1,8 +1,11 @@
 //! Connections of the server, and the requests on each: turns events of sockets into records.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+mod held;
+
+use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use held::HeldRecords;
 
 use crate::layout::{Ends, Event, family, kind};
 use crate::operation;
@@ -20,7 +23,7 @@ pub(crate) const HOLD: u64 = 2 * REPLY_GRAIN;
 pub(crate) struct NewConnection {
     /// Number in the trace.
     pub(crate) number: u16,
-    /// Time of its first event.
+    /// Time just before its first event.
     pub(crate) since: u64,
     /// Peer and own address.
     pub(crate) text: String,
@@ -50,8 +53,7 @@ pub(crate) struct Connections {
     numbers: Vec<Option<u64>>,
     /// Number to try next.
     next: u16,
-    waiting: BinaryHeap<Reverse<Waiting>>,
-    arrived: u64,
+    held: HeldRecords,
     /// Sockets whose last send waits to be the last.
     pending: Vec<u64>,
     pub(crate) totals: Totals,
@@ -81,41 +83,13 @@ enum Phase {
     },
 }
 
-/// Record that waits, ordered by its time, then by its arrival.
-struct Waiting {
-    at: u64,
-    arrival: u64,
-    record: RequestRecord,
-}
-
-impl PartialEq for Waiting {
-    fn eq(&self, other: &Self) -> bool {
-        (self.at, self.arrival) == (other.at, other.arrival)
-    }
-}
-
-impl Eq for Waiting {}
-
-impl PartialOrd for Waiting {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Waiting {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.at, self.arrival).cmp(&(other.at, other.arrival))
-    }
-}
-
 impl Connections {
     pub(crate) fn new() -> Self {
         Self {
             known: HashMap::new(),
             numbers: vec![None; usize::from(CONNECTIONS)],
             next: 1,
-            waiting: BinaryHeap::new(),
-            arrived: 0,
+            held: HeldRecords::default(),
             pending: Vec::new(),
             totals: Totals::default(),
         }
@@ -136,50 +110,19 @@ impl Connections {
         let Some(Some(connection)) = self.known.get_mut(&event.cookie) else {
             return new;
         };
-        connection.last = event.at;
-        let record = |kind| RequestRecord {
-            at: event.at,
-            kind,
-            connection: connection.number,
-            tid: event.tid,
-            bytes: event.bytes,
-            operation: String::new(),
-        };
-        let mut records = Vec::new();
-        match (event.kind, &mut connection.phase) {
-            (kind::ARRIVED, Phase::Received | Phase::Queued) => {}
-            (kind::ARRIVED, phase) => {
-                records.extend(phase.finish());
-                records.push(record(RecordKind::Queued));
-                *phase = Phase::Queued;
-            }
-            (kind::RECEIVED, Phase::Received) => {}
-            (kind::RECEIVED, phase) => {
-                records.extend(phase.finish());
-                let is_queued = matches!(phase, Phase::Queued);
-                let kind = if is_queued {
-                    RecordKind::Received
-                } else {
-                    RecordKind::New
-                };
-                self.totals.requests += 1;
-                records.push(RequestRecord {
-                    operation: operation::name(event.text()),
-                    ..record(kind)
-                });
-                *phase = Phase::Received;
-            }
-            (kind::SENT, phase) => {
-                let (written, waits) = phase.sent(record(RecordKind::Replied));
-                records.extend(written);
-                if waits {
-                    self.pending.push(event.cookie);
-                }
-            }
-            _ => {}
+        let Step {
+            ended,
+            record,
+            waits,
+        } = connection.take(event);
+        let is_received =
+            |record: &RequestRecord| matches!(record.kind, RecordKind::Received | RecordKind::New);
+        self.totals.requests += u64::from(record.as_ref().is_some_and(is_received));
+        if waits {
+            self.pending.push(event.cookie);
         }
-        for record in records {
-            self.wait(record);
+        for record in ended.into_iter().chain(record) {
+            self.held.push(record);
         }
         new
     }
@@ -213,7 +156,7 @@ impl Connections {
         self.known.insert(event.cookie, Some(connection));
         Some(NewConnection {
             number,
-            // An owner has the records after that time, as in SPDK's traces, and this event's is one.
+            // An owner is that of later records only.
             since: event.at.saturating_sub(1),
             text: ends.text(event.cookie),
         })
@@ -268,30 +211,21 @@ impl Connections {
     /// Returns the records that no earlier ones can precede, if all events before `reached` have
     /// come.
     pub(crate) fn until(&mut self, reached: u64) -> Vec<RequestRecord> {
-        let mut still = Vec::new();
         for cookie in std::mem::take(&mut self.pending) {
             let Some(Some(connection)) = self.known.get_mut(&cookie) else {
                 continue;
             };
-            match &mut connection.phase {
-                Phase::Replying { recorded, since } => match since {
-                    Some(sends) if sends.at.saturating_add(REPLY_GRAIN) < reached => {
-                        *recorded = sends.at;
-                        let record = since.take();
-                        record.into_iter().for_each(|record| self.wait(record));
-                    }
-                    Some(_) => still.push(cookie),
-                    None => {}
-                },
-                _ => {}
+            let settled = connection.settle(reached);
+            if connection.has_unrecorded_sends() {
+                self.pending.push(cookie);
+            }
+            if let Some(record) = settled {
+                self.held.push(record);
             }
         }
-        self.pending = still;
         let mut records = Vec::new();
-        while let Some(Reverse(first)) = self.waiting.peek()
-            && first.at.saturating_add(HOLD) < reached
-        {
-            records.extend(self.waiting.pop().map(|Reverse(it)| it.record));
+        while let Some(record) = self.held.pop_before(reached.saturating_sub(HOLD)) {
+            records.push(record);
         }
         records
     }
@@ -300,53 +234,120 @@ impl Connections {
     pub(crate) fn finish(&mut self) -> Vec<RequestRecord> {
         self.until(u64::MAX)
     }
+}
 
-    fn wait(&mut self, record: RequestRecord) {
-        self.arrived += 1;
-        self.waiting.push(Reverse(Waiting {
-            at: record.at,
-            arrival: self.arrived,
-            record,
-        }));
+/// Effect of an event on a connection.
+#[derive(Default)]
+struct Step {
+    /// Record of the last sends of a reply that this event ends.
+    ended: Option<RequestRecord>,
+    /// Record of the event itself.
+    record: Option<RequestRecord>,
+    /// True if the event is a send that waits to be recorded with those that follow.
+    waits: bool,
+}
+
+impl Connection {
+    /// Takes the next event.
+    fn take(&mut self, event: &Event) -> Step {
+        self.last = event.at;
+        let number = self.number;
+        let record = |kind| RequestRecord {
+            at: event.at,
+            kind,
+            connection: number,
+            tid: event.tid,
+            bytes: event.bytes,
+            operation: String::new(),
+        };
+        match (event.kind, &self.phase) {
+            (kind::SENT, _) => self.phase.sent(record(RecordKind::Replied)),
+            // More data of the request.
+            (kind::ARRIVED, Phase::Received | Phase::Queued)
+            | (kind::RECEIVED, Phase::Received) => Step::default(),
+            (kind::ARRIVED, _) => self.begin(Phase::Queued, record(RecordKind::Queued)),
+            (_, phase) => {
+                let kind = if matches!(phase, Phase::Queued) {
+                    RecordKind::Received
+                } else {
+                    RecordKind::New
+                };
+                let received = RequestRecord {
+                    operation: operation::name(event.text()),
+                    ..record(kind)
+                };
+                self.begin(Phase::Received, received)
+            }
+        }
+    }
+
+    /// Enters a phase with its record, and ends the reply before it.
+    fn begin(&mut self, phase: Phase, record: RequestRecord) -> Step {
+        let before = std::mem::replace(&mut self.phase, phase);
+        let ended = match before {
+            Phase::Replying { since, .. } => since,
+            _ => None,
+        };
+        Step {
+            ended,
+            record: Some(record),
+            waits: false,
+        }
+    }
+
+    /// Returns the record of sends after which none followed for a while, if all events before
+    /// `reached` have come.
+    fn settle(&mut self, reached: u64) -> Option<RequestRecord> {
+        let Phase::Replying { recorded, since } = &mut self.phase else {
+            return None;
+        };
+        let sends = since.take_if(|sends| sends.at.saturating_add(REPLY_GRAIN) < reached)?;
+        *recorded = sends.at;
+        Some(sends)
+    }
+
+    fn has_unrecorded_sends(&self) -> bool {
+        matches!(self.phase, Phase::Replying { since: Some(_), .. })
     }
 }
 
 impl Phase {
-    /// Takes a send: returns a record of it, and whether it waits for more.
-    fn sent(&mut self, record: RequestRecord) -> (Option<RequestRecord>, bool) {
+    /// Takes a send.
+    fn sent(&mut self, record: RequestRecord) -> Step {
         match self {
             // A greeting, or the reply to a request that was not seen; or data of the next request
             // has come during the reply: to which of both the send belongs is not known.
-            Self::Idle | Self::Queued => (None, false),
+            Self::Idle | Self::Queued => Step::default(),
             Self::Received => {
                 *self = Self::Replying {
                     recorded: record.at,
                     since: None,
                 };
-                (Some(record), false)
+                Step {
+                    record: Some(record),
+                    ..Step::default()
+                }
             }
             Self::Replying { recorded, since } => {
-                let bytes = since.as_ref().map_or(0, |sends| sends.bytes);
-                let is_first = since.is_none();
+                let waits = since.is_none();
+                let before = since.take().map_or(0, |sends| sends.bytes);
                 let sends = RequestRecord {
-                    bytes: record.bytes.saturating_add(bytes),
+                    bytes: record.bytes.saturating_add(before),
                     ..record
                 };
                 if sends.at.saturating_sub(*recorded) < REPLY_GRAIN {
                     *since = Some(sends);
-                    return (None, is_first);
+                    return Step {
+                        waits,
+                        ..Step::default()
+                    };
                 }
-                (*recorded, *since) = (sends.at, None);
-                (Some(sends), false)
+                *recorded = sends.at;
+                Step {
+                    record: Some(sends),
+                    ..Step::default()
+                }
             }
-        }
-    }
-
-    /// Ends a reply; returns the record of its last sends, if there is none yet.
-    fn finish(&mut self) -> Option<RequestRecord> {
-        match self {
-            Self::Replying { since, .. } => since.take(),
-            _ => None,
         }
     }
 }

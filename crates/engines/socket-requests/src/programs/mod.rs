@@ -161,7 +161,7 @@ fn ends(asm: &mut Asm, setting: &Setting, others: Label) {
             .mov(R2, 8)
             .call(Helper::PROBE_READ_KERNEL);
         asm.get(R1, slot!(pointer)).if_(R1, JumpOp::Ne, 0, |asm| {
-            _ = asm.put(event!(ends.is_named), 1)
+            _ = asm.put(event!(ends.is_named), 1);
         });
     }
     asm.bind(done);

@@ -2,36 +2,11 @@
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R7, R8, R9};
 use bpf_insn::{Asm, Helper, JumpOp, Label};
-use bpf_program::{Emit as _, Place};
+use bpf_program::{Emit as _, Place, bytes_of};
+use syscalls::Sysno;
 
 use super::{Setting, event, slot};
 use crate::layout::TEXT_BYTES;
-
-/// Number of a system call on this architecture.
-#[derive(Clone, Copy)]
-struct CallNumbers {
-    read: i32,
-    readv: i32,
-    recvfrom: i32,
-    recvmsg: i32,
-}
-
-/// `arch/x86/entry/syscalls/syscall_64.tbl`, or `include/uapi/asm-generic/unistd.h`.
-const CALLS: CallNumbers = if cfg!(target_arch = "aarch64") {
-    CallNumbers {
-        read: 63,
-        readv: 65,
-        recvfrom: 207,
-        recvmsg: 212,
-    }
-} else {
-    CallNumbers {
-        read: 0,
-        readv: 19,
-        recvfrom: 45,
-        recvmsg: 47,
-    }
-};
 
 /// Offset of `msg_iov` in a `struct msghdr` of a process of 64 bits (`include/linux/socket.h`).
 const MESSAGE_PARTS: i32 = 16;
@@ -48,19 +23,21 @@ pub(super) fn read(asm: &mut Asm, setting: &Setting) {
         .call(Helper::TASK_PT_REGS)
         .get(R8, call.second.at(R0))
         .get(R1, call.number.at(R0));
-    for (number, to) in [
-        (CALLS.read, buffer),
-        (CALLS.recvfrom, buffer),
-        (CALLS.readv, parts),
-        (CALLS.recvmsg, message),
+    for (made, to) in [
+        (Sysno::read, buffer),
+        (Sysno::recvfrom, buffer),
+        (Sysno::readv, parts),
+        (Sysno::recvmsg, message),
     ] {
-        asm.jump_if(R1, JumpOp::Eq, number, to);
+        asm.jump_if(R1, JumpOp::Eq, made.id(), to);
     }
     asm.jump(none).bind(message).add(R8, MESSAGE_PARTS);
     follow(asm, none);
     asm.bind(parts);
     follow(asm, none);
-    asm.bind(buffer).mov(R9, R7).at_most(R9, TEXT_BYTES as i32);
+    asm.bind(buffer)
+        .mov(R9, R7)
+        .at_most(R9, i32::from(bytes_of!([u8; TEXT_BYTES])));
     asm.address(R1, event!(text))
         .mov(R2, R9)
         .mov(R3, R8)

@@ -24,6 +24,37 @@ pub(crate) fn info(
     if let Some(meta) = meta {
         write_meta(text, meta, screen);
     }
+    match meta.and_then(|meta| meta.requests.as_deref()) {
+        Some(source) => {
+            let source = ::text::printable::text(source.as_bytes());
+            line(text, "requests", &format!("from {source}"), screen);
+        }
+        None => time_base(text, trace, measured, screen),
+    }
+    line(
+        text,
+        "tracepoints",
+        &trace.tpoints().all().len().to_string(),
+        screen,
+    );
+    line(text, "records", &records.to_string(), screen);
+    rings(text, &summary.rings, trace, screen);
+    if summary.problems.is_empty() {
+        line(text, "lost", "nothing", screen);
+    }
+    for finding in summary.problems.iter() {
+        line(text, "problem", &finding.to_string(), screen);
+    }
+    (records, summary.problems)
+}
+
+/// Describes the version of an SPDK trace, and its ticks.
+fn time_base(
+    text: &mut String,
+    trace: &CapturedTrace,
+    measured: Option<MeasuredRate>,
+    screen: Screen,
+) {
     line(
         text,
         "era",
@@ -48,21 +79,6 @@ pub(crate) fn info(
         &format!("{} ticks/s{measured}", trace.tick_rate().get()),
         screen,
     );
-    line(
-        text,
-        "tracepoints",
-        &trace.tpoints().all().len().to_string(),
-        screen,
-    );
-    line(text, "records", &records.to_string(), screen);
-    rings(text, &summary.rings, trace, screen);
-    if summary.problems.is_empty() {
-        line(text, "lost", "nothing", screen);
-    }
-    for finding in summary.problems.iter() {
-        line(text, "problem", &finding.to_string(), screen);
-    }
-    (records, summary.problems)
 }
 
 /// Describes a capture whose trace is missing or can't be read; `None` if it has a readable one.

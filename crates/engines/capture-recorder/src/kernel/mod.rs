@@ -1,6 +1,10 @@
 //! The kernel's part of a capture: events of the processes' threads, and the names of all threads in
 //! them.
 
+mod roster;
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
@@ -12,7 +16,7 @@ use kernel_events::{ProcessSet, RecordedEvent, Recorder, Totals};
 use scene::{BootNanos, Tid};
 
 use super::facts;
-use super::roster::Roster;
+use roster::Roster;
 
 /// Time between two readings of the processes' threads.
 const ROSTER_INTERVAL: Duration = Duration::from_secs(1);
@@ -253,6 +257,3 @@ impl EventFile {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;
