@@ -35,7 +35,7 @@ pub(crate) fn report(
         printable(folder.path())
     ));
     if let Some(seen) = &end.sockets {
-        report_missing_requests(seen, observer);
+        report_unseen(seen, observer);
     } else if let Some(clock) = clock(end) {
         observer.note(&format!(
             "trace and kernel timestamps agree {clock}; the order of closer events is unknown"
@@ -103,10 +103,10 @@ fn report_missing(end: &CaptureSummary, pressure: &Pressure, observer: &Observer
 
 /// Reports what is missing of the requests that a recording of sockets has seen.
 pub fn report_sockets(seen: Totals, observer: &Observer) {
-    report_missing_requests(&facts::socket_totals(seen), observer);
+    report_unseen(&facts::socket_totals(seen), observer);
 }
 
-fn report_missing_requests(seen: &SocketSummary, observer: &Observer) {
+fn report_unseen(seen: &SocketSummary, observer: &Observer) {
     if seen.requests == 0 {
         let outgoing = match seen.connections_outgoing {
             0 => String::new(),

@@ -51,6 +51,7 @@ impl SocketRequests {
         let reader = RingReader::start_every(&session, RING, POLL_INTERVAL, EventClock::Boot, read)
             .map_err(SchedError::from)?;
         hooks::attach(&mut session, &module, module.programs.len()).map_err(SchedError::from)?;
+        processes.enter_children(&session)?;
         let trace = RequestTrace::create().map_err(SocketError::Memory)?;
         let (path, stop) = (trace.path(), Arc::new(AtomicBool::new(false)));
         let complete = Arc::new(AtomicU64::new(0));

@@ -33,8 +33,12 @@ impl Kernel {
     /// Attaches to all threads of the processes.
     pub(crate) fn attach(processes: &ProcessSet, observer: &Observer) -> anyhow::Result<Self> {
         let facts = Facts::read(&[])?;
+        let mut pids = processes.pids.clone();
+        if processes.children {
+            pids.extend(host::family::descendants(&pids));
+        }
         let options = AttachOptions {
-            pids: processes.pids.clone(),
+            pids,
             children: processes.children,
             max_threads: MAX_THREADS,
             events: None,

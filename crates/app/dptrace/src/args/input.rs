@@ -105,7 +105,7 @@ impl InputArgs {
         let processes = if selector.is_empty() {
             None
         } else {
-            Some(requests.processes(selector, (command, done))?)
+            Some(requests.processes(&selector, (command, done))?)
         };
         if requests.source() == RequestSource::Sockets {
             let processes = processes.ok_or_else(|| self.without_server())?;

@@ -73,7 +73,7 @@ impl RequestArgs {
     /// others first. `done` is the word for what the command does with several: "measured".
     pub(crate) fn processes(
         &self,
-        selector: ProcessSelector,
+        selector: &ProcessSelector,
         (command, done): (&'static str, &'static str),
     ) -> anyhow::Result<ProcessSet> {
         let observer = terminal::observer();
@@ -135,8 +135,9 @@ impl Recording {
         Application::of([self.pid()])
     }
 
-    /// Records until the time is up, a signal arrives or the server ends.
-    pub(crate) fn run_for(self, duration: Option<Duration>) -> anyhow::Result<()> {
+    /// Records until the time is up, a signal arrives or the server ends; returns the number of
+    /// requests.
+    pub(crate) fn run_for(self, duration: Option<Duration>) -> anyhow::Result<u64> {
         let interrupt = Interrupt::catch()?;
         let (began, application) = (Instant::now(), self.application());
         if duration.is_none() {
@@ -157,21 +158,20 @@ impl Recording {
             std::thread::sleep(left.min(STOP_POLL_INTERVAL));
         };
         self.place.finish();
-        let seen = self.finish()?;
-        note(&format!("{why}: {seen}"));
-        Ok(())
-    }
-
-    /// Ends the recording: all requests seen until now are in the trace after that. Returns their
-    /// number as text.
-    pub(crate) fn finish(self) -> anyhow::Result<String> {
         let totals = self.sockets.finish().context("recording sockets")?;
-        let seen = format!(
-            "{} on {}",
+        note(&format!(
+            "{why}: {} on {}",
             screen::counted(totals.requests, "request"),
             screen::counted(totals.connections, "connection")
-        );
+        ));
         report_sockets(totals, &terminal::observer());
-        Ok(seen)
+        Ok(totals.requests)
+    }
+
+    /// Ends the recording: all requests seen until now are in the trace after that.
+    pub(crate) fn finish(self) -> anyhow::Result<()> {
+        let totals = self.sockets.finish().context("recording sockets")?;
+        report_sockets(totals, &terminal::observer());
+        Ok(())
     }
 }

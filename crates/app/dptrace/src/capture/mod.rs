@@ -128,7 +128,9 @@ impl CaptureArgs {
         if selector.is_empty() {
             return Err(usage("nothing to capture: give -p PID or -p NAME"));
         }
-        let set = self.requests.processes(selector, ("capture", "captured"))?;
+        let set = self
+            .requests
+            .processes(&selector, ("capture", "captured"))?;
         check_process(set.first())?;
         Ok(set)
     }
@@ -153,6 +155,14 @@ fn check_room_for(rings: Option<&Rings>, args: &CaptureArgs) -> anyhow::Result<(
         screen::size(ring_bytes)
     );
     check_room(args.output.as_deref(), needed, &why)
+}
+
+/// Returns when the capture ends at the latest.
+fn limits(args: &CaptureArgs, folder: &Folder) -> Limits {
+    Limits {
+        after: args.duration,
+        max_bytes: args.max_bytes.or_else(|| most_bytes(folder, args.duration)),
+    }
 }
 
 /// Runs the command.
@@ -198,12 +208,7 @@ pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
     facts.missing = missing.reasons();
     facts.begin = capture_recorder::facts::now();
     let folder = Folder::create(args.output.as_deref(), pid)?;
-    let limits = Limits {
-        after: args.duration,
-        max_bytes: args
-            .max_bytes
-            .or_else(|| most_bytes(&folder, args.duration)),
-    };
+    let limits = limits(args, &folder);
     let has_trace = rings.is_some();
     let parts = Parts {
         rings,

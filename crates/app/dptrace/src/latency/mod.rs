@@ -133,7 +133,11 @@ pub(crate) fn run(args: &LatencyArgs) -> anyhow::Result<()> {
         .as_ref()
         .map(Recording::pid)
         .map(NextStep::Sockets);
-    recording.map_or(Ok(()), |it| it.run_for(args.duration))?;
+    if let Some(recording) = recording
+        && recording.run_for(args.duration)? == 0
+    {
+        return Ok(());
+    }
     let (show, access) = (
         match sockets.as_ref().and_then(NextStep::command) {
             Some(capture) => ListCommand::Recorded(capture),
@@ -169,11 +173,8 @@ pub(crate) fn run(args: &LatencyArgs) -> anyhow::Result<()> {
     output.buffer.extend_from_slice(report.text.as_bytes());
     output.finish()?;
     // Below the report, where it is noticed.
-    if is_recorded && is_wrapped(&loaded.trace) {
-        note(
-            "there is room for some 200,000 requests, and there were more: these are the last ones; \
-             a shorter --for has all",
-        );
+    if is_recorded {
+        note_overwritten(&loaded.trace);
     }
     loaded
         .measured
@@ -197,11 +198,15 @@ fn note_rate(measured: &MeasuredRate, stated: TickRate) {
     }
 }
 
-/// Returns whether old records were overwritten.
-fn is_wrapped(trace: &Trace) -> bool {
-    match trace {
-        Trace::Raw(raw) => raw.rings().any(|ring| ring.wrapped),
-        Trace::Json(_) | Trace::Captured(_) => false,
+/// Reports that old requests were overwritten in a trace that was recorded in memory.
+fn note_overwritten(trace: &Trace) {
+    if let Trace::Raw(raw) = trace
+        && raw.rings().any(|ring| ring.wrapped)
+    {
+        note(
+            "there is room for some 200,000 requests, and there were more: these are the last ones; \
+             a shorter --for has all",
+        );
     }
 }
 

@@ -180,7 +180,7 @@ fn find(args: &TopArgs, on_screen: bool) -> anyhow::Result<(Option<ProcessSet>, 
             Ok((one.map(ProcessSet::one), pids))
         }
         (false, false) => {
-            let processes = args.requests.processes(selector, ("top", "shown"))?;
+            let processes = args.requests.processes(&selector, ("top", "shown"))?;
             Ok((Some(processes), Vec::new()))
         }
     }

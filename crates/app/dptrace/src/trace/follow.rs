@@ -71,9 +71,7 @@ pub(crate) fn follow(
     let why = loop {
         let batch = reader.next(STOP_POLL_INTERVAL);
         if let Some(why) = end.reached() {
-            let seen = recording.take().map(Recording::finish);
-            reader.stop();
-            seen.transpose()?;
+            stop(recording.take(), &reader)?;
             end.why = Some(why);
         }
         // After the rings: the objects that they refer to are known by now.
@@ -119,6 +117,13 @@ pub(crate) fn follow(
         lister.read
     ));
     Ok(())
+}
+
+/// Makes the reader poll once more, and end, after the recording that writes the trace.
+fn stop(recording: Option<Recording>, reader: &Reader) -> anyhow::Result<()> {
+    let ended = recording.map_or(Ok(()), Recording::finish);
+    reader.stop();
+    ended
 }
 
 /// Owners of the trace, re-read often enough. Records are held back for longer than that before

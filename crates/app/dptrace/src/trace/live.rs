@@ -12,7 +12,8 @@ use live_objects::Objects;
 use requests::KnownObjects;
 use spdk_trace::{Follower, RawTrace, Ticks, Trace};
 use text::printable::path as printable;
-use trace_source::{Application, FileSource, Place, beside, cpus};
+use trace_source::cpus::{self, Placement};
+use trace_source::{Application, FileSource, Place, beside};
 
 use crate::args::requests::Recording;
 
@@ -85,6 +86,14 @@ fn start_objects(
     ))
 }
 
+/// Returns the time of the first record to list.
+fn common_start(args: &TraceArgs, source: &FileSource) -> anyhow::Result<Ticks> {
+    if !args.filter.common {
+        return Ok(Ticks(0));
+    }
+    Ok(RawTrace::read(source)?.common_start())
+}
+
 /// Prints the records of a trace while they are written, by the process `live` or a recording.
 pub(super) fn follow_trace(
     args: &TraceArgs,
@@ -111,16 +120,13 @@ pub(super) fn follow_trace(
         application.advice().iter().for_each(|text| note(text));
     }
     // Must precede the start of any thread: threads inherit the affinity.
-    let placed;
-    let cpus = match &recording {
-        Some(recording) => &recording.place,
-        None => {
-            placed = cpus::keep_off(application.pids().chain(live), &terminal::observer());
-            &placed
-        }
-    };
-    cpus.give_way_for(args.duration);
-    let has_room = cpus.has_room();
+    let pids = application.pids().chain(live);
+    let placed = recording
+        .is_none()
+        .then(|| cpus::keep_off(pids, &terminal::observer()));
+    let cpus = recording.as_ref().map(|it| &it.place).or(placed.as_ref());
+    cpus.inspect(|cpus| cpus.give_way_for(args.duration));
+    let has_room = cpus.is_some_and(Placement::has_room);
     let without_pointers = annotator
         .as_ref()
         .and_then(|annotator| live_objects::without_pointers(annotator, follower.tpoints()));
@@ -132,13 +138,7 @@ pub(super) fn follow_trace(
     if let Some(annotator) = objects.annotator() {
         live_objects::report_unwitnessed(annotator, follower.tpoints(), &terminal::observer());
     }
-    let start = if args.filter.common {
-        RawTrace::read(&source)
-            .with_context(reading)?
-            .common_start()
-    } else {
-        Ticks(0)
-    };
+    let start = common_start(args, &source).with_context(reading)?;
     let mut output = Output::open(args.output.as_deref())?;
     let stop = Stop {
         interrupt: Interrupt::catch()?,

@@ -40,6 +40,7 @@ mod latency_summary;
 mod layouts;
 mod list;
 mod live;
+mod live_sockets;
 mod manual;
 mod meta;
 mod names_alive;

@@ -153,14 +153,14 @@ impl Requests {
         }
     }
 
+    fn kind(&self, record: &Record<'_>) -> Option<Kind> {
+        let known = self.kinds.get(usize::from(record.tpoint.id));
+        known.copied().flatten()
+    }
+
     /// Takes the next record.
     pub(crate) fn record(&mut self, record: &Record<'_>, annotator: Option<&Annotator>) {
-        let Some(kind) = self
-            .kinds
-            .get(usize::from(record.tpoint.id))
-            .copied()
-            .flatten()
-        else {
+        let Some(kind) = self.kind(record) else {
             return;
         };
         let at = usize::from(record.tsc > self.end);
@@ -193,9 +193,8 @@ impl Requests {
                 related
             };
         }
-        if let (Some(number), Some(tid)) = (live.connection, sockets::thread(record)) {
-            let part = self.seconds[at].parts.entry(number).or_default();
-            part.of_thread(tid);
+        if let Some(number) = live.connection {
+            self.seconds[at].note_thread(number, record);
         }
         if step.is_first {
             if let Some(part) = live

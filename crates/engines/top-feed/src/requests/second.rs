@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
+use requests::sockets;
 use spdk_trace::{ArgValue, Lcore, Record, Ticks};
 use stats::{Histogram, Scale};
 use top::{Connection, Phase, Request, Share, Stage, Traffic};
@@ -188,6 +189,13 @@ impl ConnectionStats {
 }
 
 impl CurrentSecond {
+    /// Counts a record of a connection for the thread that received or sent, if it states one.
+    pub(super) fn note_thread(&mut self, connection: u32, record: &Record<'_>) {
+        if let Some(tid) = sockets::thread(record) {
+            self.parts.entry(connection).or_default().of_thread(tid);
+        }
+    }
+
     pub(super) fn stage(&mut self, place: u16, nanos: u64) {
         let place = usize::from(place);
         if self.stages.len() <= place {
