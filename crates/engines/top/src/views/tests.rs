@@ -1,4 +1,4 @@
-//! Tests of shortened names.
+//! Tests of names and columns.
 
 use super::*;
 
@@ -31,4 +31,30 @@ fn a_filter_has_words() {
             && matches("CNODE1 tcp", &["nqn:cnode1", "TCP"])
             && !matches("rdma", &["TCP"])
     );
+}
+
+/// Requests at sockets have neither queues nor blocks, and the order of columns stays the same.
+#[test]
+fn connections_of_a_server_have_their_own_columns() {
+    let sample = Sample {
+        traffic: Some(Traffic {
+            of_sockets: true,
+            ..Traffic::default()
+        }),
+        ..Sample::default()
+    };
+    let table = connections(&sample, (FIRST_ORDER[0], false), "");
+    let shown = table.fit(200, &[]);
+    let heads: Vec<&str> = shown
+        .iter()
+        .map(|(at, _)| table.columns[*at].head)
+        .collect();
+    assert_eq!(
+        heads,
+        [
+            "SERVER", "CLIENT", "THREAD", "REQ/s", "STAGES", "P50", "P99", "MAX", "KERNEL"
+        ]
+    );
+    assert_eq!(CONNECTIONS.len(), SERVER_CONNECTIONS.len());
+    assert_eq!(summary(&sample), "0 connections; 0 requests/s");
 }

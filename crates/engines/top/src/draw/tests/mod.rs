@@ -47,6 +47,7 @@ fn connection(index: u32, iops: f64, micros: u64) -> Connection {
         times,
         phases,
         thread: Some("reactor_1".into()),
+        tid: None,
         taken: Some(0.034),
         slowest: vec![Request {
             second: 1,
