@@ -67,7 +67,8 @@ pub fn absences(source: &Source, second: &SecondPass<'_>) -> Vec<String> {
     sentences.iter().map(ToString::to_string).collect()
 }
 
-/// Returns the verdict of each group and object, ordered by the times in their sentences.
+/// Returns the verdict of each group and object, that with the slowest request first: a percentile
+/// of many requests does not compare with the slowest of a few.
 pub fn verdicts<'a>(
     first: &'a FirstPass<'_>,
     second: &'a SecondPass<'_>,
@@ -82,6 +83,12 @@ pub fn verdicts<'a>(
         ))
     };
     let mut verdicts: Vec<_> = first.times.iter().filter_map(of).collect();
-    verdicts.order_by_key(|it| (it.subject.is_part, Reverse(it.value()), it.subject));
+    verdicts.order_by_key(|it| {
+        (
+            it.subject.is_part,
+            Reverse(it.times.whole.max()),
+            it.subject,
+        )
+    });
     verdicts
 }

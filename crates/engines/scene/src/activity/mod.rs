@@ -36,6 +36,8 @@ const MAX_NESTED_INTERRUPTS: usize = 16;
 #[derive(Clone, Debug)]
 pub struct Activities {
     threads: HashMap<Tid, Thread, RandomState>,
+    /// Threads that may wait for a CPU, each once: all that do are among them.
+    waiting: Vec<Tid>,
     /// Thread on each CPU, as far as it was seen.
     current: HashMap<Cpu, Tid, RandomState>,
     last: BootNanos,
@@ -56,6 +58,7 @@ impl Activities {
             .collect();
         Self {
             threads,
+            waiting: Vec::new(),
             current: HashMap::default(),
             last: start,
             most: usize::MAX,
@@ -253,16 +256,7 @@ impl Activities {
             thread.hidden_interrupt = HiddenEntry::since(now);
         });
         // A thread that waits for this CPU has waited for the one that had it up to now.
-        let waits = |thread: &Thread| {
-            matches!(thread.state, State::Ready | State::Woken) && thread.cpu == Some(cpu)
-        };
-        let waiting: Vec<Tid> = self
-            .threads
-            .iter()
-            .filter(|(_, thread)| waits(thread))
-            .map(|(tid, _)| *tid)
-            .collect();
-        for tid in waiting {
+        for tid in self.waiting_for(cpu) {
             self.change(tid, |_| ());
         }
         self.change(next, |thread| {
@@ -274,6 +268,20 @@ impl Activities {
             thread.hidden_interrupt = HiddenEntry::since(now);
         });
         self.current.insert(cpu, next);
+    }
+
+    /// Returns the threads that wait for a CPU.
+    fn waiting_for(&mut self, cpu: Cpu) -> Vec<Tid> {
+        let threads = &self.threads;
+        let mut found = Vec::new();
+        self.waiting.retain(|tid| {
+            let thread = threads.get(tid).filter(|thread| thread.waits());
+            if thread.is_some_and(|thread| thread.cpu == Some(cpu)) {
+                found.push(*tid);
+            }
+            thread.is_some()
+        });
+        found
     }
 
     fn is_unknown(&self, tid: Tid) -> bool {
@@ -304,6 +312,9 @@ impl Activities {
             && thread.state == State::Unknown
         {
             (thread.state, thread.cpu) = (state, cpu.or(thread.cpu));
+            if thread.waits() && !self.waiting.contains(&tid) {
+                self.waiting.push(tid);
+            }
             if state == State::Stopped {
                 // It may have been stopped before the signal that was seen.
                 thread.stopper = None;
@@ -331,6 +342,9 @@ impl Activities {
             let preemptor = thread.cpu.and_then(|cpu| current.get(&cpu)).copied();
             thread.close(last, preemptor);
             change(thread);
+            if thread.waits() && !self.waiting.contains(&tid) {
+                self.waiting.push(tid);
+            }
         }
     }
 }

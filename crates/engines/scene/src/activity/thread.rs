@@ -86,6 +86,11 @@ impl Thread {
         }
     }
 
+    /// Returns true if it waits for its CPU.
+    pub(super) fn waits(&self) -> bool {
+        matches!(self.state, State::Ready | State::Woken)
+    }
+
     /// Returns its activity while the thread `preemptor` has its CPU.
     fn activity(&self, preemptor: Option<Tid>) -> Activity {
         match self.state {
