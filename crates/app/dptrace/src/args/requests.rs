@@ -18,7 +18,7 @@ const STOP_POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Source of requests, as typed.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct RequestArgs {
-    /// Take requests from this source instead of the process's SPDK trace
+    /// Take requests from sockets, not from an SPDK trace
     ///
     /// sockets: requests of any server that gets them at TCP or Unix sockets. A request begins when
     /// data arrives on a connection after the last reply, and ends with the last send before the
