@@ -86,6 +86,17 @@ pub struct FeedOptions {
     pub cpus: bool,
 }
 
+impl FeedOptions {
+    /// Returns the processes to show for one that was chosen: those that a server starts belong to
+    /// it.
+    pub fn chosen(&self, pid: u32) -> ProcessSet {
+        ProcessSet {
+            children: self.requests == RequestSource::Sockets,
+            ..ProcessSet::one(pid)
+        }
+    }
+}
+
 /// Sources of a process, ready to start.
 pub struct Sources {
     pid: u32,

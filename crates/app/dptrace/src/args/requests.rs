@@ -22,9 +22,10 @@ const STOP_POLL_INTERVAL: Duration = Duration::from_millis(50);
 pub(crate) struct RequestArgs {
     /// Take requests from this source: trace (of SPDK) or sockets
     ///
-    /// trace: the SPDK trace that the process writes; the default. sockets: requests of any server that gets them at TCP or Unix sockets. A request begins when
-    /// data arrives on a connection after the last reply, and ends with the last send before the
-    /// next data arrives. The processes that the server starts belong to it.
+    /// trace: the SPDK trace that the process writes. sockets: requests of any server that gets them
+    /// at TCP or Unix sockets. A request begins when data arrives on a connection after the last
+    /// reply, and ends with the last send before the next data arrives. The processes that the
+    /// server starts belong to it.
     #[arg(long = "requests", value_name = "SOURCE")]
     requests: Option<TypedSource>,
 }

@@ -74,7 +74,7 @@ pub(crate) struct LatencyArgs {
     #[arg(long, conflicts_with = "json", help_heading = "Output")]
     plot: bool,
 
-    /// With --requests: measure for this time: 5 or 5s (seconds), 500ms, 1m30s
+    /// With --requests: stop after this time: 5s, 500ms
     ///
     /// Default: until Ctrl-C, or the end of the process.
     #[arg(

@@ -10,7 +10,7 @@ use console::output::Output;
 use console::terminal;
 use text::printable;
 use top::{Choice, Effect, Key, Keys, Model, Picker, Tab};
-use top_feed::{FeedOptions, Feeds, ProcessSet, Processes, Sources, Subject};
+use top_feed::{FeedOptions, Feeds, Processes, Sources, Subject};
 use whole_file::Access;
 
 /// Time to wait for a key.
@@ -54,7 +54,11 @@ impl Watch<'_> {
             let open = || {
                 Ok((
                     Subject::open(pid)?,
-                    Sources::open(&ProcessSet::one(pid), self.options, &terminal::observer())?,
+                    Sources::open(
+                        &self.options.chosen(pid),
+                        self.options,
+                        &terminal::observer(),
+                    )?,
                 ))
             };
             match open() {
