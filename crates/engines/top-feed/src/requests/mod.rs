@@ -45,6 +45,8 @@ struct OpenObject {
     /// Tracepoint and time of its last record.
     last: (u16, Ticks),
     connection: Option<u32>,
+    /// Thread of its last record, if its records state their threads.
+    thread: Option<u32>,
     /// True if it was counted, though it has not ended for certain.
     is_counted: bool,
     /// Places of its stages so far, and ticks.
@@ -177,6 +179,7 @@ impl Requests {
             is_request: kind.is_request,
             last: (record.tpoint.id, record.tsc),
             connection: None,
+            thread: None,
             is_counted: false,
             stages: spare.pop().unwrap_or_default(),
         });
@@ -193,9 +196,7 @@ impl Requests {
                 related
             };
         }
-        if let Some(number) = live.connection {
-            self.seconds[at].note_thread(number, record);
-        }
+        live.thread = sockets::thread(record).or(live.thread);
         if step.is_first {
             if let Some(part) = live
                 .connection
@@ -268,6 +269,7 @@ impl Requests {
         } = object;
         let OpenObject {
             connection,
+            thread,
             mut stages,
             is_request,
             ..
@@ -289,14 +291,11 @@ impl Requests {
         };
         let part = second.parts.entry(number).or_default();
         part.on(lcore).0 += 1;
+        part.count_thread(thread);
         part.times.add(nanos);
         for (place, took) in &stages {
-            part.phases.add(
-                self.named[usize::from(*place)]
-                    .phase
-                    .unwrap_or(Phase::Target),
-                *took,
-            );
+            let phase = self.named[usize::from(*place)].phase;
+            part.phases.add(phase.unwrap_or(Phase::Target), *took);
         }
         let place = part.slowest.partition_point(|known| known.nanos >= nanos);
         if place >= MAX_SLOW_REQUESTS {

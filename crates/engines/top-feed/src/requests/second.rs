@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
-use requests::sockets;
 use spdk_trace::{ArgValue, Lcore, Record, Ticks};
 use stats::{Histogram, Scale};
 use top::{Connection, Phase, Request, Share, Stage, Traffic};
@@ -29,7 +28,7 @@ pub(crate) enum Writer {
 pub(super) struct ConnectionStats {
     /// Numbers of requests that ended, and of blocks, by ring. A connection has one ring, or a few.
     pub(super) ended: Vec<(Lcore, (u64, u64))>,
-    /// Threads that received or sent, with the number of their records.
+    /// Threads that replied, with the number of their requests.
     pub(super) threads: Vec<(u32, u64)>,
     pub(super) depth: (u64, u64),
     pub(super) times: Histogram,
@@ -67,11 +66,11 @@ impl Requests {
                 continue;
             };
             let scaled = |of: fn(&(u64, u64)) -> u64| {
-                part.ended
-                    .iter()
-                    .map(|(lcore, sums)| of(sums) as f64 * scale(*lcore))
-                    .sum::<f64>()
-                    / seconds
+                // The sum of nothing would be -0.
+                let ended = part.ended.iter().fold(0.0, |sum, (lcore, sums)| {
+                    sum + of(sums) as f64 * scale(*lcore)
+                });
+                ended / seconds
             };
             let writer = part.writer(self.of_sockets);
             let identity = self.connections.identity(number);
@@ -150,8 +149,9 @@ impl ConnectionStats {
         }
     }
 
-    /// Counts a record of a thread.
-    pub(super) fn of_thread(&mut self, tid: u32) {
+    /// Counts a request for the thread that replied, if it is known.
+    pub(super) fn count_thread(&mut self, tid: Option<u32>) {
+        let Some(tid) = tid else { return };
         let known = self.threads.iter_mut().find(|(known, _)| *known == tid);
         if let Some((_, count)) = known {
             *count += 1;
@@ -160,7 +160,7 @@ impl ConnectionStats {
         }
     }
 
-    /// Returns who writes most of its records: a ring, or a thread if `of_sockets`.
+    /// Returns who ended most of its requests: the writer of a ring, or a thread if `of_sockets`.
     fn writer(&self, of_sockets: bool) -> Option<Writer> {
         if of_sockets {
             let busiest = self
@@ -189,13 +189,6 @@ impl ConnectionStats {
 }
 
 impl CurrentSecond {
-    /// Counts a record of a connection for the thread that received or sent, if it states one.
-    pub(super) fn note_thread(&mut self, connection: u32, record: &Record<'_>) {
-        if let Some(tid) = sockets::thread(record) {
-            self.parts.entry(connection).or_default().of_thread(tid);
-        }
-    }
-
     pub(super) fn stage(&mut self, place: u16, nanos: u64) {
         let place = usize::from(place);
         if self.stages.len() <= place {
