@@ -60,9 +60,22 @@ fn an_application_is_named_with_its_shared_memory_id() {
     );
 }
 
+/// Sets the time of a shared file that many hours into the future: it is newer than those of other
+/// tests.
+fn make_newer(shared: &Shared, hours: u64) {
+    let file = File::options()
+        .write(true)
+        .open(&shared.path)
+        .expect("opened");
+    let time = SystemTime::now() + Duration::from_hours(hours);
+    file.set_modified(time).expect("its time is set");
+}
+
 #[test]
 fn an_application_that_is_not_there_is_reported_with_those_that_are() {
     let shared = Shared::new("absent", "pid4711");
+    // Of the files of processes that have ended, the newest alone is named.
+    make_newer(&shared, 12);
     let done = dptrace()
         .args(["trace", "-s", &shared.app, "-p", "4712"])
         .assert()
@@ -97,12 +110,7 @@ fn an_application_is_one_process_or_one_id() {
 #[test]
 fn without_any_input_the_newest_in_shared_memory_is_read() {
     let shared = Shared::new("newest", "pid1");
-    let tomorrow = SystemTime::now() + Duration::from_hours(24);
-    let file = File::options()
-        .write(true)
-        .open(&shared.path)
-        .expect("opened");
-    file.set_modified(tomorrow).expect("its time is set");
+    make_newer(&shared, 24);
     for input in ["/dev/null", ""] {
         let mut command = testkit::command(env!("CARGO_BIN_EXE_dptrace"));
         let stdin = if input.is_empty() {
