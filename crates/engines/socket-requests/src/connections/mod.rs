@@ -14,6 +14,8 @@ use crate::trace::{CONNECTIONS, RecordKind, RequestRecord};
 /// Nanoseconds within which the sends of one reply make one record, except for the first: a large
 /// file is sent in thousands of pieces.
 const REPLY_GRAIN: u64 = 10_000_000;
+/// Largest number of a connection; the least is 1.
+const MAX_NUMBER: u16 = CONNECTIONS - 1;
 /// Nanoseconds for which records wait for earlier ones: the last send of a reply is known to be the
 /// last only later.
 pub(crate) const HOLD: u64 = 2 * REPLY_GRAIN;
@@ -165,17 +167,21 @@ impl Connections {
     /// Returns a number for a socket: a free one, or that of the connection that was not used for
     /// the longest time.
     fn number(&mut self, cookie: u64) -> u16 {
-        let count = CONNECTIONS - 1;
-        let free = (0..count)
-            .map(|step| 1 + (self.next - 1 + step) % count)
-            .find(|number| self.numbers[usize::from(*number)].is_none());
-        let number = free.unwrap_or_else(|| {
+        let number = self.free_number().unwrap_or_else(|| {
             self.forget();
-            self.next
+            // At least one has become free.
+            self.free_number().unwrap_or(self.next)
         });
-        self.next = 1 + number % count;
+        self.next = 1 + number % MAX_NUMBER;
         self.numbers[usize::from(number)] = Some(cookie);
         number
+    }
+
+    /// Returns the first free number from the next one on.
+    fn free_number(&self) -> Option<u16> {
+        (0..MAX_NUMBER)
+            .map(|step| 1 + (self.next - 1 + step) % MAX_NUMBER)
+            .find(|number| self.numbers[usize::from(*number)].is_none())
     }
 
     /// Forgets the half of the connections that were not used for the longest time, and all other

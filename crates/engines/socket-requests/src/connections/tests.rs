@@ -180,7 +180,38 @@ fn a_hundred_thousand_connections_are_bounded_and_counted() {
         "{}",
         totals.forgotten
     );
-    // Numbers in use are those of connections that are known.
+    // Each number in use is that of one known connection.
     let known = connections.known.values().flatten().count();
     assert_eq!(connections.numbers.iter().flatten().count(), known);
+}
+
+#[test]
+fn no_two_connections_share_a_number() {
+    let mut connections = Connections::new();
+    let all = u64::from(MAX_NUMBER);
+    for cookie in 0..all {
+        connections.event(&event(cookie, cookie, RECEIVED), |_| true);
+    }
+    // The first half is in use again, so that the second is forgotten.
+    for cookie in 0..all / 2 {
+        connections.event(&event(all + cookie, cookie, SENT), |_| true);
+    }
+    for cookie in all..all + 100 {
+        connections.event(&event(2 * all + cookie, cookie, RECEIVED), |_| true);
+    }
+    let mut numbers: Vec<u16> = connections
+        .known
+        .values()
+        .flatten()
+        .map(|connection| connection.number)
+        .collect();
+    let count = numbers.len();
+    numbers.sort_unstable();
+    numbers.dedup();
+    assert_eq!(numbers.len(), count);
+    assert!(
+        numbers
+            .iter()
+            .all(|number| (1..=MAX_NUMBER).contains(number))
+    );
 }
