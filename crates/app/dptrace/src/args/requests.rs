@@ -131,6 +131,14 @@ impl Recording {
         self.processes.first()
     }
 
+    /// Prints that its requests are followed from now on.
+    pub(crate) fn announce(&self) {
+        note(&format!(
+            "following the requests of process {}: Ctrl-C ends it",
+            self.pid()
+        ));
+    }
+
     /// Returns the server, whose end ends the recording.
     pub(crate) fn application(&self) -> Application {
         Application::of([self.pid()])

@@ -66,6 +66,7 @@ pub(crate) fn follow(
     format.begin(&mut output.buffer, &head, &lister.view);
     let reader = Reader::start(follower.tail(), what.source.again()?, what.has_room)?;
     let mut recording = what.stop.recording.take();
+    recording.iter().for_each(Recording::announce);
     let mut end = EndTracker::new(&what);
     let mut owners = FreshOwners::new(what.source.again()?);
     let why = loop {

@@ -1,7 +1,9 @@
 //! `--requests sockets` of the commands that show requests as they come: `latency`, `trace` and
 //! `top` of a server that knows no tracing.
 
+use std::collections::BTreeSet;
 use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -79,12 +81,13 @@ fn latency_measures_the_requests_of_any_server() {
 
 /// The records of the last moment come, too, though the recording writes them later.
 #[test]
-fn trace_lists_every_record_until_its_time_is_up() {
+fn trace_lists_every_record_until_it_is_stopped() {
     let Some(_guard) = kernel() else { return };
     let mut server = start(Model::Thread);
-    let trace = run("trace", &server, &["--json", "--for", "2s"]);
-    std::thread::sleep(Duration::from_millis(1_200));
+    let mut trace = run("trace", &server, &["--json"]);
+    trace.wait_for("following the requests of process");
     talk(&mut server);
+    trace.signal("INT");
     let (status, printed, messages) = trace.end();
     assert!(status.success(), "{messages:#?}");
     let records = validated(&printed);
@@ -112,10 +115,19 @@ fn top_shows_clients_and_their_threads() {
     let mut server = start(Model::Fork);
     let mut client = server.connect(2);
     let top = run("top", &server, &["--json", "--batch", "3"]);
-    std::thread::sleep(Duration::from_millis(1_500));
-    let answers = client.send(&[Request::Sleep(SLOW)]).expect("it replies");
-    assert_eq!(answers.len(), 2);
-    let (status, printed, messages) = top.end();
+    // However late it begins, there are requests in its seconds.
+    let (is_over, talks) = (AtomicBool::new(false), Duration::from_millis(100));
+    let (status, printed, messages) = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                client.send(&[Request::Sleep(SLOW)]).expect("it replies");
+                std::thread::sleep(talks);
+            }
+        });
+        let ended = top.end();
+        is_over.store(true, Ordering::Relaxed);
+        ended
+    });
     assert!(status.success(), "{messages:#?}");
     let seconds = validated(&printed);
     let connections: Vec<&Value> = seconds
@@ -126,13 +138,15 @@ fn top_shows_clients_and_their_threads() {
     let with_requests = connections
         .iter()
         .filter(|it| it["requests"]["count"].as_u64() > Some(0));
-    let clients: Vec<(&str, &str)> = with_requests
+    let clients: BTreeSet<(&str, &str)> = with_requests
         .filter_map(|it| Some((it["host"].as_str()?, it["thread"].as_str()?)))
         .collect();
-    assert_eq!(clients.len(), 2, "{printed}");
-    assert!(
-        clients[0].0 != clients[1].0 && clients[0].1 != clients[1].1,
-        "{clients:?}"
+    let hosts: BTreeSet<&str> = clients.iter().map(|(host, _)| *host).collect();
+    let threads: BTreeSet<&str> = clients.iter().map(|(_, thread)| *thread).collect();
+    assert_eq!(
+        (clients.len(), hosts.len(), threads.len()),
+        (2, 2, 2),
+        "{clients:?}: {printed}"
     );
 }
 

@@ -273,13 +273,11 @@ fn a_capture_counts_what_it_has() {
     interrupt(&child);
     let status = child.wait().expect("waited for");
     reader.join().expect("nobody panicked");
-    let (_, last) = text()
-        .rsplit_once(ERASE)
-        .map(|(a, b)| (a.to_owned(), b.to_owned()))
-        .expect("erased");
+    // A slow machine then shows how far the capture is read for its verdict, too.
+    let text = text();
+    let mut parts = text.split(ERASE);
     assert!(
-        status.success() && last.starts_with("note: stopped: "),
-        "{:?}",
-        text()
+        status.success() && parts.any(|part| part.starts_with("note: stopped: ")),
+        "{text:?}"
     );
 }
