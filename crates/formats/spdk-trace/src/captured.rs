@@ -1,6 +1,6 @@
 //! A captured trace: the consecutive polls of a live one, as a stream that each pass reads again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::io;
 use std::ops::ControlFlow;
@@ -70,6 +70,9 @@ pub struct CapturedTrace {
     head: Follower,
     /// Every owner that existed during the capture. One id may have been used several times.
     owners: BTreeMap<(u16, Ticks), Owner>,
+    /// Changes that register the first owner of an id. They hold from the start of a pass, since an
+    /// owner has later records only: a recorder without a CPU writes changes long after records.
+    first_owners: Vec<(FileOffset, Box<[u8]>)>,
     common_start: Ticks,
 }
 
@@ -130,14 +133,23 @@ impl CapturedTrace {
         let of = |(id, owner): (u16, &Owner)| ((id, owner.since), owner.clone());
         let mut owners: BTreeMap<_, _> = head.owners().all().map(of).collect();
         let mut now = head.owners().clone();
+        let mut used: HashSet<u16> = owners.keys().map(|(id, _)| *id).collect();
+        let mut first_owners = Vec::new();
         for (at, bytes) in changes {
-            owners.extend(now.change(at, bytes).map(of));
+            let news: Vec<_> = now.change(at, bytes).map(of).collect();
+            let is_first = news.iter().all(|((id, _), _)| !used.contains(id));
+            if is_first && !news.is_empty() {
+                first_owners.push((at, bytes.into()));
+            }
+            used.extend(news.iter().map(|((id, _), _)| *id));
+            owners.extend(news);
         }
         Ok(Self {
             tables,
             stream,
             head,
             owners,
+            first_owners,
             common_start,
         })
     }
@@ -258,6 +270,9 @@ impl CapturedTrace {
         let Ok(mut follower) = Follower::new(&self.tables) else {
             return (None, Problems::default());
         };
+        for (at, owner) in &self.first_owners {
+            follower.change(*at, owner);
+        }
         let mut end = None;
         let mut flow = ControlFlow::Continue(());
         for poll in self.stream.polls() {

@@ -3,6 +3,7 @@
 
 mod damage;
 mod headers;
+mod late_owners;
 mod past;
 
 use std::ops::ControlFlow;
