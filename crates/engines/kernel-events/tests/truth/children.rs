@@ -58,6 +58,9 @@ impl Recording {
         }
         let (rest, totals) = recorder.finish().unwrap();
         events.extend(rest);
+        // A reader that got no CPU for a while hands out some events late; a capture's readers sort
+        // them.
+        events.sort_by_key(|recorded| recorded.event.at);
         let recording = Self {
             start,
             events,
