@@ -27,6 +27,6 @@ pub use error::SchedError;
 pub use facts::{Comm, Facts, KernelTypes, TaskFacts, Tracepoints, member};
 pub use hooks::Hook;
 pub use maps::NamedMap;
-pub use members::ProcessSet;
+pub use members::{EndedProcesses, ProcessSet};
 pub use processes::{OwnTaskCheck, ProcessStack, Processes};
 pub use tasks::{Reasons, Switch};

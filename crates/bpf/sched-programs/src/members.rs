@@ -1,11 +1,17 @@
 //! Processes that a command names, and those that they started meanwhile, as the map of a session
 //! has them.
 
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
 use bpf_session::Session;
 use host::{Pid, proc};
 
 use crate::processes::{PROCESSES, Processes};
 use crate::{NamedMap, SchedError};
+
+/// Interval between two looks for processes that have ended.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Processes that programs are for, as a command names them.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -115,6 +121,48 @@ impl ProcessSet {
     }
 }
 
+/// Processes of a session's map that had ended at the last look. They are forgotten at the next one:
+/// the last events of a thread may come after its end.
+#[derive(Debug)]
+pub struct EndedProcesses {
+    ended: BTreeSet<(u32, u64)>,
+    looked: Instant,
+}
+
+impl Default for EndedProcesses {
+    fn default() -> Self {
+        Self {
+            ended: BTreeSet::new(),
+            looked: Instant::now(),
+        }
+    }
+}
+
+impl EndedProcesses {
+    /// Forgets the processes that had ended at the last look, too, if that was a moment ago.
+    ///
+    /// # Errors
+    /// The map cannot be read or written.
+    pub fn forget(&mut self, set: &ProcessSet, session: &Session) -> Result<(), SchedError> {
+        if self.looked.elapsed() < LOOK_INTERVAL {
+            return Ok(());
+        }
+        self.looked = Instant::now();
+        let old = self.ended_before(set.ended(session)?);
+        set.forget(session, &old)
+    }
+
+    /// Takes the processes of the map that have ended; returns those that had ended at the last look,
+    /// too.
+    fn ended_before(&mut self, ended: Vec<(u32, u64)>) -> Vec<(u32, u64)> {
+        let (old, new): (Vec<_>, Vec<_>) = ended
+            .into_iter()
+            .partition(|process| self.ended.contains(process));
+        self.ended = new.into_iter().collect();
+        old
+    }
+}
+
 /// Returns whether a number belongs to another process than the one that began at `begun` of the
 /// boot clock, in nanoseconds (proc_pid_stat(5), field 22). False if `begun` is 0: the time is not
 /// known.
@@ -142,6 +190,16 @@ mod tests {
                 Processes::Several { children }
             );
         }
+    }
+
+    #[test]
+    fn a_process_is_forgotten_at_the_second_look_after_its_end() {
+        let mut ended = EndedProcesses::default();
+        assert_eq!(ended.ended_before(vec![(5, 100)]), []);
+        // Another process has the number, and ended as well.
+        assert_eq!(ended.ended_before(vec![(5, 200), (6, 0)]), []);
+        assert_eq!(ended.ended_before(vec![(5, 200), (7, 0)]), [(5, 200)]);
+        assert_eq!(ended.ended_before(vec![(7, 0)]), [(7, 0)]);
     }
 
     #[test]

@@ -1,12 +1,11 @@
 //! A running recording: programs attached, events in the order of time.
 
-use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use bpf_program::wire::WrongSize;
 use bpf_session::{Delivery, EventClock, Features, POLL_INTERVAL, Reorder, RingReader, Session};
 use scene::BootNanos;
-use sched_programs::{Facts, NamedMap, ProcessSet, SchedError, hooks};
+use sched_programs::{EndedProcesses, Facts, NamedMap, ProcessSet, SchedError, hooks};
 use sys::clock::boot_nanos;
 
 use crate::layout::{Event, Head, LOST, LossRecord, RING, kind};
@@ -43,8 +42,7 @@ pub struct Recorder {
     start: BootNanos,
     totals: Totals,
     processes: ProcessSet,
-    /// Processes that had ended at the last look.
-    ended: HashSet<(u32, u64)>,
+    ended: EndedProcesses,
     standings: ThreadStates,
     looked: Instant,
 }
@@ -87,7 +85,7 @@ impl Recorder {
             start: BootNanos(boot_nanos()),
             totals: Totals::default(),
             processes: processes.clone(),
-            ended: HashSet::new(),
+            ended: EndedProcesses::default(),
             standings: ThreadStates::default(),
             looked: Instant::now(),
         };
@@ -193,19 +191,7 @@ impl Recorder {
                 }),
             );
         }
-        self.forget_ended()
-    }
-
-    /// Forgets processes that had ended at the last look, too: the last switch of a thread may come
-    /// after its end.
-    fn forget_ended(&mut self) -> Result<(), SchedError> {
-        let ended = self.processes.ended(&self.session)?;
-        let (old, new): (Vec<_>, Vec<_>) = ended
-            .into_iter()
-            .partition(|process| self.ended.contains(process));
-        self.processes.forget(&self.session, &old)?;
-        self.ended = new.into_iter().collect();
-        Ok(())
+        self.ended.forget(&self.processes, &self.session)
     }
 
     /// Returns the processes whose threads are recorded, with those that they started if these

@@ -10,7 +10,7 @@ use bpf_program::event::{RING, UNSENT};
 use bpf_program::wire::{WrongSize, read_event};
 use bpf_session::{Delivery, EventClock, Features, POLL_INTERVAL, Reorder, RingReader, Session};
 use host::Pid;
-use sched_programs::{NamedMap, ProcessSet, SchedError, hooks};
+use sched_programs::{EndedProcesses, NamedMap, ProcessSet, SchedError, hooks};
 
 use crate::SocketError;
 use crate::connections::{self, Connections, Totals};
@@ -58,6 +58,8 @@ impl SocketRequests {
         let connections = Arc::new(AtomicU64::new(0));
         let writer = Writer {
             session,
+            processes: processes.clone(),
+            ended: EndedProcesses::default(),
             order: Reorder::new(),
             connections: Connections::new(),
             listening: ListeningPorts::for_processes(
@@ -129,6 +131,8 @@ type Read = Result<Event, WrongSize>;
 /// Work of the thread.
 struct Writer {
     session: Session,
+    processes: ProcessSet,
+    ended: EndedProcesses,
     order: Reorder<Event>,
     connections: Connections,
     listening: ListeningPorts,
@@ -145,6 +149,7 @@ impl Writer {
     fn run(mut self, reader: RingReader<Read>, stop: &AtomicBool) -> Result<Totals, SocketError> {
         while !stop.load(Ordering::Acquire) {
             self.enter_ports()?;
+            self.ended.forget(&self.processes, &self.session)?;
             match reader.deliver(POLL_INTERVAL) {
                 Delivery::Events(batch) => self.take(batch)?,
                 Delivery::Idle(until) => self.order.reach(until),
