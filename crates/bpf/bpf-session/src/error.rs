@@ -84,6 +84,18 @@ pub enum SessionError {
         /// Error of the kernel.
         source: io::Error,
     },
+    /// A helper is given a pointer that the kernel does not trust.
+    #[error(
+        "the kernel does not take a pointer of {program}: path() and socket_cookie() need one that \
+         the probe itself has, such as ctx.file of iter:task_file. This one was read from another \
+         object, which may not keep what it points to"
+    )]
+    UntrustedPointer {
+        /// Purpose of the program.
+        program: String,
+        /// Error of the kernel.
+        source: io::Error,
+    },
     /// No program may write into a process's memory.
     #[error(
         "the kernel does not let {program} write into the memory of processes \
@@ -173,6 +185,7 @@ impl SessionError {
                 | Self::TooOld { .. }
                 | Self::Locked { .. }
                 | Self::NotInThis { .. }
+                | Self::UntrustedPointer { .. }
                 | Self::NoWrites { .. }
                 | Self::TooComplex { .. }
         )

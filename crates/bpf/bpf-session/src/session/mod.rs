@@ -35,6 +35,11 @@ const NO_WRITES: &str = "cannot use helper bpf_probe_write_user";
 /// Stack size of a thread that closes a link, in bytes.
 const CLOSER_STACK: usize = 32 * 1024;
 
+/// Message of the verifier for a pointer that was read from an object that may not keep what it
+/// points to (`check_reg_type` of `kernel/bpf/verifier.c`). Linux 6.18.5 takes such a pointer,
+/// 6.18.44 does not.
+const UNTRUSTED: &str = "type=untrusted_ptr_ expected=";
+
 /// Maps, programs and links that live together.
 #[derive(Debug)]
 pub struct Session {
@@ -241,6 +246,9 @@ impl Session {
                         .as_ref()
                         .map_or(program, |target| target.name.clone());
                     SessionError::NotInThis { place, source }
+                }
+                None if error.log.contains(UNTRUSTED) => {
+                    SessionError::UntrustedPointer { program, source }
                 }
                 None if error.log.contains(NO_WRITES) => SessionError::NoWrites { program, source },
                 None if for_function && source.kind() == io::ErrorKind::PermissionDenied => {
