@@ -12,6 +12,8 @@ use crate::memory::{Memory, What};
 const NOT_THERE: i64 = -2;
 /// `-E2BIG`.
 const FULL: i64 = -7;
+/// `-EAGAIN`.
+const NO_ROOM: i64 = -11;
 /// `-ENOMEM`.
 const NO_MEMORY: i64 = -12;
 /// `-EEXIST`.
@@ -249,6 +251,17 @@ impl Map {
         {
             found.1 = Some(bytes);
         }
+    }
+
+    /// Adds a record with these bytes, as `bpf_ringbuf_output` does.
+    pub(crate) fn output(&mut self, bytes: Vec<u8>, memory: &mut Memory) -> Result<u64, Wrong> {
+        let record = self.reserve(bytes.len() as u64, memory)?;
+        if record == 0 {
+            return Ok(NO_ROOM.cast_unsigned());
+        }
+        memory.end(record);
+        self.submit(record, bytes);
+        Ok(0)
     }
 
     /// Removes and returns the submitted records.

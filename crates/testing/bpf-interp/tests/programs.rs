@@ -344,3 +344,25 @@ fn names_and_texts_leave_what_is_behind_their_end() {
     });
     assert_eq!(name, Ok(u64::MAX));
 }
+
+#[test]
+fn an_event_is_copied_into_a_ring_with_room() {
+    let mut machine = machine(&[MapDef::ring_buffer("r", 64)]);
+    let output = |machine: &mut Machine| {
+        run_on(machine, |asm| {
+            asm.store(Size::DW, R10.at(-8), 5)
+                .load_map(R1, "r")
+                .mov(R2, R10)
+                .add(R2, -8)
+                .mov(R3, 8)
+                .mov(R4, 0)
+                .call(Helper::RINGBUF_OUTPUT)
+        })
+    };
+    // Each has a header of 8 bytes.
+    assert_eq!([0; 4].map(|_| output(&mut machine)), [0; 4].map(Ok));
+    let again = 11_u64.wrapping_neg();
+    assert_eq!(output(&mut machine), Ok(again));
+    assert_eq!(machine.records("r"), [5_u64.to_le_bytes(); 4]);
+    assert_eq!(output(&mut machine), Ok(0));
+}

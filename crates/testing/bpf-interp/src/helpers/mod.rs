@@ -85,7 +85,9 @@ impl Run<'_, '_> {
             }
             Helper::PROBE_READ_USER_STR => self.read_text(Owner::Process, (a(1)?, a(2)?, a(3)?))?,
             Helper::COPY_FROM_USER => self.copy_from_user((a(1)?, a(2)?, a(3)?))?,
-            Helper::RINGBUF_RESERVE | Helper::RINGBUF_QUERY => self.ring(helper, &args)?,
+            Helper::RINGBUF_RESERVE | Helper::RINGBUF_QUERY | Helper::RINGBUF_OUTPUT => {
+                self.ring(helper, &args)?
+            }
             Helper::RINGBUF_SUBMIT | Helper::RINGBUF_DISCARD => {
                 self.end_record(helper, a(1)?, a(2)?)?
             }

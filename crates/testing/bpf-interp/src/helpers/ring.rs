@@ -19,6 +19,10 @@ impl Run<'_, '_> {
                 Ok(0)
             };
         }
+        if helper == Helper::RINGBUF_OUTPUT {
+            let bytes = machine.memory.read(args.get(2)?, args.get(3)?)?.to_vec();
+            return machine.maps[map].output(bytes, &mut machine.memory);
+        }
         if args.get(3)? != 0 {
             return Err(Wrong::Argument(
                 "a record is reserved with flags".to_owned(),
