@@ -55,7 +55,8 @@ pub(crate) mod kind {
     /// of an interrupt. The upper half has the kind of waker: one of [`super::waker`], or that of
     /// the interrupt's begin.
     pub(crate) const WAKE: u32 = 2;
-    /// `tid` is given to the CPU `detail`.
+    /// `tid` is given to the CPU in the lower half of `detail`. If the upper half is
+    /// [`super::waker::THREAD`], `other` has the CPU for which it waited.
     pub(crate) const MIGRATE: u32 = 3;
     /// `tid` enters the system call `detail`.
     pub(crate) const CALL_ENTER: u32 = 4;
@@ -90,7 +91,7 @@ pub(crate) mod waker {
     pub(crate) const THREAD: u32 = 1;
 }
 
-/// Number of the bits of an event's `detail` below the kind of waker.
+/// Number of the bits of an event's `detail` below the kind of the thread `other`.
 pub(crate) const WAKER_SHIFT: i32 = 32;
 
 /// Cause of a wake-up.
@@ -124,6 +125,18 @@ pub(crate) struct Interrupts {
     pub(crate) soft_thread: u32,
 }
 
+/// Thread that has a CPU.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct CpuHolder {
+    /// [`waker::THREAD`], or [`waker::UNKNOWN`] before the first switch.
+    pub(crate) kind: u32,
+    /// Thread.
+    pub(crate) tid: u32,
+    /// Name of the thread.
+    pub(crate) comm: Comm,
+}
+
 /// Reasons why a thread leaves a CPU.
 pub(crate) mod leaves {
     pub(crate) const PREEMPTED: u32 = 0;
@@ -151,6 +164,8 @@ pub(crate) struct LossRecord {
 pub(crate) const LOST: &str = "lost";
 /// Name of the map from CPU to the number of our threads that wait for it, a `u64`.
 pub(crate) const QUEUES: &str = "queues";
+/// Name of the map from CPU to the [`CpuHolder`] that has it.
+pub(crate) const HOLDERS: &str = "holders";
 /// Name of the map from each of our threads to the CPU for which it waits plus 1, or 0; a `u64`.
 pub(crate) const WAITING: &str = "waiting";
 /// Name of the map from thread of the process to the [`Waker`] that is about to wake it.
@@ -175,6 +190,13 @@ pub(crate) fn maps(ring_bytes: u32, cpus: u32) -> Vec<MapDef> {
             1,
         ),
         MapDef::new(QUEUES, MapKind::Array, 4, 8, cpus),
+        MapDef::new(
+            HOLDERS,
+            MapKind::Array,
+            4,
+            bytes_of!(CpuHolder).cast_unsigned().into(),
+            cpus,
+        ),
         MapDef::new(WAITING, MapKind::Hash, 4, 8, THREADS),
         MapDef::new(
             WAKERS,

@@ -8,14 +8,18 @@ use zerocopy::FromBytes;
 use crate::layout::{Event, Head, LossRecord, LostEvent, RUNS, kind, leaves};
 use crate::wakers;
 
+/// Thread and its name, if an event has one.
+pub(crate) type Name = Option<(Tid, [u8; 16])>;
+
 /// Recorded event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RecordedEvent {
     /// Event of the timeline.
     pub event: KernelEvent,
-    /// Thread named by the event (the one that comes, or that wakes another) and its name: at most
-    /// 15 bytes, which end with the first 0. Untrusted text.
-    pub name: Option<(Tid, [u8; 16])>,
+    /// Thread named by the event (the one that comes, that wakes another, or that has the CPU for
+    /// which another waited) and its name: at most 15 bytes, which end with the first 0. Untrusted
+    /// text.
+    pub name: Name,
     /// True for the wake-up with which a thread begins its life. The thread that is named by the
     /// event started it, and its name is the new thread's, too.
     pub starts: bool,
@@ -124,13 +128,7 @@ pub(crate) fn recorded(message: &Message) -> Result<RecordedEvent, SchedError> {
             let name = matches!(by, Waker::Thread(_)).then_some((Tid(other), comm));
             (EventKind::Wake { tid, on, by }, name)
         }
-        kind::MIGRATE => (
-            EventKind::Migrate {
-                tid,
-                to: Cpu(number),
-            },
-            None,
-        ),
+        kind::MIGRATE => migration(&event)?,
         kind::CALL_ENTER => (EventKind::CallEnter { tid, number }, None),
         kind::CALL_EXIT => (EventKind::CallExit { tid }, None),
         kind::STOP_SIGNAL => {
@@ -155,6 +153,17 @@ pub(crate) fn recorded(message: &Message) -> Result<RecordedEvent, SchedError> {
         name,
         starts,
     })
+}
+
+/// Returns a migration, and the name of who has the CPU for which the thread waited.
+fn migration(event: &Event) -> Result<(EventKind, Name), SchedError> {
+    let (to, from_behind) = wakers::read_thread(event.detail, event.other)?;
+    let kind = EventKind::Migrate {
+        tid: Tid(event.tid),
+        to,
+        from_behind,
+    };
+    Ok((kind, from_behind.map(|behind| (behind, event.comm))))
 }
 
 fn leaves_of(number: u32, kind: u32) -> Result<LeaveReason, SchedError> {

@@ -23,6 +23,17 @@ pub(crate) fn read(detail: u64, other: u32) -> Result<(Cpu, Waker), SchedError> 
     Ok((on, by))
 }
 
+/// Returns the CPU and the other thread of an event with this `detail`, if it has one; an error for a
+/// kind that no program sends. The idle task is a thread here.
+pub(crate) fn read_thread(detail: u64, other: u32) -> Result<(Cpu, Option<Tid>), SchedError> {
+    let thread = match (detail >> WAKER_SHIFT) as u32 {
+        waker::UNKNOWN => None,
+        waker::THREAD => Some(Tid(other)),
+        kind => return Err(SchedError::Kind { kind }),
+    };
+    Ok((Cpu(detail as u32), thread))
+}
+
 /// Returns the interrupt of this kind and number.
 pub(crate) fn interrupt(kind: u32, number: u32) -> Option<Interrupt> {
     match kind {
@@ -55,5 +66,18 @@ mod tests {
         assert_eq!(by(kind::CALL, 0), interrupt(Interrupt::Call));
         // The end of an interrupt wakes nobody.
         assert_eq!(by(kind::SOFT + 1, 3), None);
+    }
+
+    #[test]
+    fn only_a_thread_can_have_a_cpu() {
+        let on = |kind: u32, other| {
+            let read = read_thread(u64::from(kind) << WAKER_SHIFT | 5, other).ok()?;
+            assert_eq!(read.0, Cpu(5));
+            Some(read.1)
+        };
+        assert_eq!(on(waker::THREAD, 77), Some(Some(Tid(77))));
+        assert_eq!(on(waker::THREAD, IDLE), Some(Some(Tid(IDLE))));
+        assert_eq!(on(waker::UNKNOWN, 0), Some(None));
+        assert_eq!(on(kind::HARD, 27), None);
     }
 }

@@ -160,7 +160,7 @@ impl Threads {
         let (tid, cpu) = match event.kind {
             EventKind::Switch { next, .. } => (next, event.cpu),
             EventKind::Wake { tid, on, .. } => (tid, on),
-            EventKind::Migrate { tid, to } => (tid, to),
+            EventKind::Migrate { tid, to, .. } => (tid, to),
             EventKind::Found { tid, .. }
             | EventKind::Begin { tid, .. }
             | EventKind::CallEnter { tid, .. } => (tid, event.cpu),

@@ -48,6 +48,9 @@ pub enum EventKind {
         tid: Tid,
         /// CPU for which it waits now.
         to: Cpu,
+        /// Task that has the CPU for which it waited; `None` if it is not known. No switch may have
+        /// shown it.
+        from_behind: Option<Tid>,
     },
     /// State of a thread up to now, if no event showed it: an undisturbed poller has none.
     Found {

@@ -18,7 +18,15 @@ pub(super) fn encode(event: &KernelEvent) -> layout::Event {
             let (class, number) = waker_number(by);
             (event::WAKE, class | u64::from(on.0), tid.0, number)
         }
-        EventKind::Migrate { tid, to } => (event::MIGRATE, to.0.into(), tid.0, 0),
+        EventKind::Migrate {
+            tid,
+            to,
+            from_behind,
+        } => {
+            let by = from_behind.map_or(Waker::Unknown, Waker::Thread);
+            let (class, number) = waker_number(by);
+            (event::MIGRATE, class | u64::from(to.0), tid.0, number)
+        }
         EventKind::Found { tid, off_cpu } => (event::FOUND, leaves_number(off_cpu), tid.0, 0),
         EventKind::Begin { tid, interrupt } => {
             (event::BEGIN, interrupt_number(interrupt), tid.0, 0)
@@ -68,10 +76,7 @@ pub(super) fn decode(event: &layout::Event) -> Option<KernelEvent> {
             on: Cpu(detail as u32),
             by: waker(class_of(detail), other)?,
         },
-        event::MIGRATE => EventKind::Migrate {
-            tid,
-            to: Cpu(number?),
-        },
+        event::MIGRATE => migration(tid, detail, other)?,
         event::UNSEEN => EventKind::Unseen {
             tid,
             since: BootNanos(detail),
@@ -192,6 +197,20 @@ fn waker(class: u64, number: u32) -> Option<Waker> {
         event::THREAD => Some(Waker::Thread(Tid(number))),
         _ => interrupt(class | u64::from(number)).map(Waker::Interrupt),
     }
+}
+
+/// Returns the migration of a thread; `None` if the class of the other one is none of a thread.
+fn migration(tid: Tid, detail: u64, other: u32) -> Option<EventKind> {
+    let from_behind = match waker(class_of(detail), other)? {
+        Waker::Thread(tid) => Some(tid),
+        Waker::Unknown => None,
+        Waker::Interrupt(_) => return None,
+    };
+    Some(EventKind::Migrate {
+        tid,
+        to: Cpu(detail as u32),
+        from_behind,
+    })
 }
 
 pub(super) fn encode_name(thread: &NamedThread) -> layout::ThreadName {

@@ -83,7 +83,8 @@ mod event {
     pub(super) const CALL: u64 = 4 << 32;
 
     /// Further classes of causes of a wake-up: beside the CPU, its detail has the class of the
-    /// cause, and the second thread id is the cause's number.
+    /// cause, and the second thread id is the cause's number. A migration's detail has that of a
+    /// thread if the second thread id is the one that has the CPU for which it waited.
     pub(super) const UNKNOWN_WAKER: u64 = 0;
     pub(super) const THREAD: u64 = 5 << 32;
 }

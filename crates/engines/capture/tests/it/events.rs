@@ -35,6 +35,18 @@ fn named(since: u64, tid: u32, text: &str) -> NamedThread {
     }
 }
 
+fn migration(
+    tid: impl Strategy<Value = Tid> + Clone,
+    cpu: impl Strategy<Value = Cpu>,
+) -> impl Strategy<Value = EventKind> {
+    let behind = prop::option::of(tid.clone());
+    (tid, cpu, behind).prop_map(|(tid, to, from_behind)| EventKind::Migrate {
+        tid,
+        to,
+        from_behind,
+    })
+}
+
 fn any_event() -> impl Strategy<Value = EventKind> {
     let tid = || any::<u32>().prop_map(Tid);
     let cpu = || any::<u32>().prop_map(Cpu);
@@ -66,7 +78,7 @@ fn any_event() -> impl Strategy<Value = EventKind> {
             next
         }),
         (tid(), cpu(), waker).prop_map(|(tid, on, by)| EventKind::Wake { tid, on, by }),
-        (tid(), cpu()).prop_map(|(tid, to)| EventKind::Migrate { tid, to }),
+        migration(tid(), cpu()),
         (tid(), prop::option::of(leaves()))
             .prop_map(|(tid, off_cpu)| EventKind::Found { tid, off_cpu }),
         (tid(), interrupt()).prop_map(|(tid, interrupt)| EventKind::Begin { tid, interrupt }),

@@ -20,6 +20,7 @@ const REASONS: Reasons = Reasons {
 /// Makes the program of a switch:
 ///
 /// ```text
+/// holders[this CPU] = next
 /// if neither prev nor next is ours, and none of ours waits for this CPU: return
 /// send (SWITCH, prev, why it leaves, next, its name)
 /// if prev is ours: if it could go on, it waits for this CPU; if it has ended, forget it
@@ -29,9 +30,11 @@ pub(super) fn switch(setting: &Setting) -> Result<Code, AsmError> {
     let (task, ours, switch) = (&setting.task, setting.ours(), Switch(R6));
     program(|asm, end| {
         let (is_ours, in_) = (asm.label("ours"), asm.label("in"));
-        asm.mov(R6, R1);
+        asm.mov(R6, R1)
+            .call(Helper::GET_SMP_PROCESSOR_ID)
+            .put(slot!(cpu), R0);
+        queues::note_holder(asm, task, switch);
         ours.if_either(asm, switch, [R9, R7], is_ours);
-        asm.call(Helper::GET_SMP_PROCESSOR_ID).put(slot!(cpu), R0);
         queues::unless_waited_for(asm, end);
         asm.bind(is_ours);
         emit::begin(asm, kind::SWITCH);
@@ -108,7 +111,7 @@ pub(super) fn fork(setting: &Setting) -> Result<Code, AsmError> {
 ///
 /// ```text
 /// if the task is not ours: return
-/// send (MIGRATE, task, CPU)
+/// send (MIGRATE, task, CPU, who has the CPU for which it waited)
 /// if it waits: it waits for that CPU now
 /// ```
 pub(super) fn migrate(setting: &Setting) -> Result<Code, AsmError> {
@@ -121,6 +124,7 @@ pub(super) fn migrate(setting: &Setting) -> Result<Code, AsmError> {
         asm.put(slot!(cpu), R1)
             .get(R1, slot!(cpu))
             .put(event!(detail), R1);
+        queues::add_holder(asm);
         emit::send(asm, setting);
         queues::ends(asm, event!(tid), end);
         queues::starts(asm, event!(tid));

@@ -7,11 +7,13 @@ use bpf_interp::{Machine, Program, check_counts};
 use bpf_program::emit::program;
 use bpf_program::wire::read_value;
 use bpf_program::{Emit as _, Member, argument};
+use scene::{Cpu, EventKind, Tid};
 use sched_programs::{Processes, TaskFacts, Tracepoints};
 
 use super::current::unless_ours;
 use super::{Setting, module, sched, tracepoints};
-use crate::layout::{self, LOST, LossRecord};
+use crate::layout::{self, LOST, LossRecord, RING, kind};
+use crate::messages::{Message, RecordedEvent, recorded};
 
 fn task(passes_state: bool) -> TaskFacts {
     TaskFacts {
@@ -101,7 +103,7 @@ fn machine(maps: &[MapDef]) -> Machine {
     machine
 }
 
-fn run(machine: &mut Machine, code: &Code, context: [u64; 2]) -> u64 {
+fn run<const WORDS: usize>(machine: &mut Machine, code: &Code, context: [u64; WORDS]) -> u64 {
     let context: Vec<u8> = context.iter().flat_map(|word| word.to_ne_bytes()).collect();
     machine.run(&Program::new("test", code), &context).unwrap()
 }
@@ -170,4 +172,44 @@ fn a_process_without_room_is_a_loss() {
         (lost(&machine).count, lost(&machine).since),
         (2, first.since)
     );
+}
+
+/// No switch need have been seen: the CPU has had its task since before the thread waited for it.
+#[test]
+fn a_thread_that_is_migrated_has_waited_for_who_has_its_cpu() {
+    let setting = several(true);
+    let mut maps = layout::maps(1 << 20, 2);
+    maps.extend(setting.processes.map());
+    let [switch, wake, migrate] = [
+        sched::switch(&setting).unwrap(),
+        sched::wake(&setting, kind::WAKE).unwrap(),
+        sched::migrate(&setting).unwrap(),
+    ];
+    let mut machine = machine(&maps);
+    run(&mut machine, &enter(&setting), [LEADER, 0]);
+    run(&mut machine, &wake, [TASK, 0]);
+    // Neither task is ours, and nobody waits for CPU 1: no event shows this switch.
+    machine.cpu = 1;
+    run(&mut machine, &switch, [0, CHILD, CHILD]);
+    machine.cpu = 0;
+    let mut migrated = |to: u32| {
+        machine.records(RING);
+        run(&mut machine, &migrate, [TASK, to.into()]);
+        let records = machine.records(RING);
+        assert_eq!(records.len(), 1);
+        let message = Message::read(&records[0]).unwrap();
+        let RecordedEvent { event, name, .. } = recorded(&message).unwrap();
+        let EventKind::Migrate {
+            tid: Tid(79),
+            to: Cpu(now),
+            from_behind,
+        } = event.kind
+        else {
+            panic!("{event:?}");
+        };
+        assert_eq!(now, to);
+        (from_behind, name.map(|(tid, _)| tid))
+    };
+    assert_eq!(migrated(1), (None, None));
+    assert_eq!(migrated(0), (Some(Tid(80)), Some(Tid(80))));
 }

@@ -125,8 +125,8 @@ pub(super) fn add_current(asm: &mut Asm) {
         .current_name(event!(comm));
 }
 
-/// Adds the kind r1 of waker to the event's detail.
-fn add_kind(asm: &mut Asm) {
+/// Adds the kind r1 of the event's other thread to its detail. r1 and r2 are lost.
+pub(super) fn add_kind(asm: &mut Asm) {
     asm.lsh(R1, WAKER_SHIFT)
         .get(R2, event!(detail))
         .or(R1, R2)

@@ -174,7 +174,11 @@ impl Activities {
         match event.kind {
             EventKind::Switch { prev, leaves, next } => self.switch(event.cpu, prev, leaves, next),
             EventKind::Wake { tid, on, by } => self.wake(tid, on, by),
-            EventKind::Migrate { tid, to } => self.change(tid, |thread| thread.cpu = Some(to)),
+            EventKind::Migrate {
+                tid,
+                to,
+                from_behind,
+            } => self.migrate(tid, to, from_behind),
             // It may have moved since it was looked at: other events of it are newer.
             EventKind::Found { tid, off_cpu } if self.is_unknown(tid) => {
                 self.was(

@@ -10,6 +10,8 @@ pub(super) struct Thread {
     pub(super) state: State,
     /// CPU that it has, or whose queue it waits in.
     pub(super) cpu: Option<Cpu>,
+    /// Time since which it has waited for that CPU while nobody knew who had it.
+    pub(super) unseen_since: Option<BootNanos>,
     pub(super) call: Option<u32>,
     /// Time since which it can have left the call without an event: the call's begin, or the
     /// thread's last sleep in it.
@@ -73,6 +75,7 @@ impl Thread {
             since: start,
             state: State::Unknown,
             cpu: None,
+            unseen_since: None,
             call: None,
             call_since: start,
             hidden_call: HiddenEntry::since(start),
@@ -113,6 +116,7 @@ impl Thread {
     /// Ends the present interval at `to`.
     pub(super) fn close(&mut self, to: BootNanos, preemptor: Option<Tid>) {
         let activity = self.activity(preemptor);
+        self.mind_unseen(preemptor);
         if to > self.since {
             self.add(Interval {
                 from: self.since,
@@ -120,6 +124,23 @@ impl Thread {
                 activity,
             });
             self.since = to;
+        }
+    }
+
+    /// Takes back what was not known of its wait if it is known now who has its CPU: that one has had
+    /// it since before the wait, since events show the switches of a CPU for which a thread waits.
+    fn mind_unseen(&mut self, preemptor: Option<Tid>) {
+        if !self.waits() {
+            self.unseen_since = None;
+        } else if preemptor.is_none() {
+            self.unseen_since.get_or_insert(self.since);
+        } else if let Some(since) = self.unseen_since.take()
+            && since < self.since
+            && let Some(last) = self.done.pop_if(|last| last.activity == Activity::Unknown)
+        {
+            // It was unknown already before it waited.
+            self.add(Interval { to: since, ..last });
+            self.since = since;
         }
     }
 

@@ -188,7 +188,13 @@ fn any_event() -> impl Strategy<Value = (u64, u32, EventKind)> {
             on: Cpu(on),
             by: Waker::Thread(Tid(on))
         }),
-        (tid(), 0..2u32).prop_map(|(tid, to)| EventKind::Migrate { tid, to: Cpu(to) }),
+        (tid(), 0..2u32, prop::option::of(tid())).prop_map(|(tid, to, from_behind)| {
+            EventKind::Migrate {
+                tid,
+                to: Cpu(to),
+                from_behind,
+            }
+        }),
         (tid(), prop::option::of(leaves))
             .prop_map(|(tid, off_cpu)| EventKind::Found { tid, off_cpu }),
         (tid(), interrupt()).prop_map(|(tid, interrupt)| EventKind::Begin { tid, interrupt }),

@@ -98,6 +98,36 @@ fn a_wait_that_was_asked_for_before_its_end_has_its_waker_then() {
     assert_eq!((done[0].activity, done.len()), (blocked(by), 2));
 }
 
+/// It was asked for before an event showed who had the CPU.
+#[test]
+fn a_wait_has_who_had_the_cpu_also_if_that_was_known_only_later() {
+    for asked in [&[][..], &[22], &[20, 22, 25, 30]] {
+        let mut activities = Activities::new([US], BootNanos(0));
+        let event = |activities: &mut Activities, (at, kind)| {
+            activities.event(&KernelEvent {
+                at: BootNanos(at),
+                cpu: Cpu(0),
+                kind,
+            });
+        };
+        for it in waits() {
+            event(&mut activities, it);
+        }
+        event(&mut activities, (20, wake(Waker::Unknown)));
+        for &at in asked {
+            let until = activities.until(US, BootNanos(at)).last().copied();
+            assert_eq!(until.unwrap().to, BootNanos(at));
+            activities.settle(|_, interval| assert!(interval.to <= BootNanos(20)));
+        }
+        let comes = switch(PREEMPTOR, LeaveReason::Blocked, US);
+        event(&mut activities, (30, comes));
+        let done = activities.finish(BootNanos(40)).remove(&US).unwrap();
+        let last = &done[done.len() - 2..];
+        assert_eq!(last[0].activity, Activity::Woken(PREEMPTOR), "{asked:?}");
+        assert_eq!((last[0].from, last[0].to), (BootNanos(20), BootNanos(30)));
+    }
+}
+
 #[test]
 fn a_wait_with_a_hole_has_a_waker_only_after_it() {
     let lost = EventKind::Lost {
@@ -119,6 +149,56 @@ fn a_wait_with_a_hole_has_a_waker_only_after_it() {
     ];
     let done = done(&events, 40);
     assert_eq!(done[2..5], expected[..3]);
+}
+
+/// Events show the switches of a CPU only while a thread of ours waits for it or has it.
+#[test]
+fn a_woken_thread_waits_for_who_has_its_cpu_now() {
+    let moves = |from_behind| EventKind::Migrate {
+        tid: US,
+        to: Cpu(1),
+        from_behind,
+    };
+    let comes = switch(IDLE, LeaveReason::Preempted, US);
+    // Up to 10 the idle task had CPU 0. Nobody has seen to whom it gave the CPU until 20.
+    let waited_for = |events: &[(u64, EventKind)]| {
+        let mut all = waits().to_vec();
+        all.push((20, wake(Waker::Unknown)));
+        all.extend(events);
+        done(&all, 40).split_off(3)
+    };
+    assert_eq!(waited_for(&[]), [(20, 40, Activity::Unknown)]);
+    // A switch shows it.
+    assert_eq!(
+        waited_for(&[(30, switch(PREEMPTOR, LeaveReason::Blocked, US))])[0],
+        (20, 30, Activity::Woken(PREEMPTOR))
+    );
+    // Another CPU takes the thread before there is one: CPU 1, of which nothing is known.
+    assert_eq!(
+        waited_for(&[(30, moves(Some(PREEMPTOR)))]),
+        [
+            (20, 30, Activity::Woken(PREEMPTOR)),
+            (30, 40, Activity::Unknown)
+        ]
+    );
+    assert_eq!(
+        waited_for(&[(30, moves(None))]),
+        [(20, 40, Activity::Unknown)]
+    );
+    // The holder is that of the CPU that it leaves, also if it had another one before.
+    let both = [(24, switch(OTHER, LeaveReason::Preempted, PREEMPTOR))];
+    assert_eq!(
+        waited_for(&[both[0], (30, moves(Some(PREEMPTOR)))])[..2],
+        [
+            (20, 24, Activity::Woken(OTHER)),
+            (24, 30, Activity::Woken(PREEMPTOR))
+        ]
+    );
+    // It moves while it runs: nobody is waited for.
+    assert_eq!(
+        waited_for(&[(30, comes), (35, moves(None))])[1..],
+        [(30, 40, Activity::Calls(CALL))]
+    );
 }
 
 #[test]
