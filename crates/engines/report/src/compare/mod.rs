@@ -19,7 +19,7 @@ use page::{
 };
 use timeline::inputs::Inputs;
 
-use side::{Figure, Kind, KindKey, Measured, Side};
+use side::{Figure, Kind, KindKey, Measured, OTHERS, Side, Taken};
 
 pub use json::json;
 pub use text::text;
@@ -168,32 +168,34 @@ fn compared_kind(a: &Kind, b: &Kind, has_causes: bool) -> ComparedKind {
     }
 }
 
-/// Returns what each taker took of a request, the largest first.
+/// Returns what each taker took of a request, the largest first, and then what all others took, so
+/// that the rows add up.
 fn causes(a: &Kind, b: &Kind, counts: [u64; 2]) -> Vec<ComparedCause> {
     let least = a.whole.mean.value.min(b.whole.mean.value) / MIN_PART;
+    let figures = |taken: [Taken; 2]| [a.mean(taken[0]), b.mean(taken[1])];
+    let most = |taken| figures(taken).map(|it| it.value).into_iter().max();
     let names: BTreeSet<&String> = a.causes.keys().chain(b.causes.keys()).collect();
-    let mut causes: Vec<ComparedCause> = names
-        .into_iter()
-        .map(|name| {
-            // A taker that a capture does not have took nothing there.
-            let figures =
-                [a, b].map(|kind| Some(kind.causes.get(name).copied().unwrap_or(Figure::NOTHING)));
-            ComparedCause {
-                name: name.clone(),
-                took: compared(figures, counts),
-            }
-        })
-        .filter(|cause| {
-            cause
-                .took
-                .values
-                .iter()
-                .flatten()
-                .any(|nanos| *nanos > least)
-        })
-        .collect();
-    causes.order_by_key(|cause| Reverse(cause.took.values.iter().flatten().max().copied()));
-    causes.truncate(MAX_CAUSES);
+    // A taker that a capture does not have took nothing there.
+    let taken = |name| [a, b].map(|kind| kind.causes.get(name).copied().unwrap_or_default());
+    let mut takers: Vec<_> = names.into_iter().map(|it| (it, taken(it))).collect();
+    takers.order_by_key(|(_, taken)| Reverse(most(*taken)));
+    let cause = |name: &str, taken| ComparedCause {
+        name: name.to_owned(),
+        took: compared(figures(taken).map(Some), counts),
+    };
+    let mut causes = Vec::new();
+    let mut others = [Taken::default(); 2];
+    for (name, taken) in takers {
+        if name != OTHERS && causes.len() < MAX_CAUSES && most(taken) > Some(least) {
+            causes.push(cause(name, taken));
+        } else {
+            let sums = others.iter_mut().flatten().zip(taken.iter().flatten());
+            sums.for_each(|(sum, took)| *sum = sum.saturating_add(*took));
+        }
+    }
+    if most(others) > Some(least) {
+        causes.push(cause(OTHERS, others));
+    }
     causes
 }
 

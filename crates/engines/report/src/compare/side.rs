@@ -18,8 +18,8 @@ use crate::build::Axis;
 
 /// Limit on the takers of one kind that are distinguished.
 const MAX_CAUSES: usize = 1_024;
-/// Name of the takers beyond the limit.
-const OTHERS: &str = "others";
+/// Name of the takers beyond a limit.
+pub(super) const OTHERS: &str = "others";
 /// Compared quantiles.
 const QUANTILES: [f64; 2] = [0.5, 0.99];
 
@@ -44,8 +44,20 @@ pub(super) struct Kind {
     pub(super) whole: Measured,
     /// Stages by the names of their tracepoints.
     pub(super) stages: BTreeMap<(String, String), Stage>,
-    /// Mean time that each taker took of a request.
-    pub(super) causes: BTreeMap<String, Figure>,
+    /// What each taker took of all requests.
+    pub(super) causes: BTreeMap<String, Taken>,
+    /// Number of requests of each batch.
+    requests: [u64; BATCHES],
+}
+
+/// Sums of each batch.
+pub(super) type Taken = [u64; BATCHES];
+
+impl Kind {
+    /// Returns what a taker took of a request in the mean, by what it took of all.
+    pub(super) fn mean(&self, taken: Taken) -> Figure {
+        mean(taken, self.requests)
+    }
 }
 
 /// A stage, and its place among the others.
@@ -68,17 +80,6 @@ pub(super) struct Measured {
 pub(super) struct Figure {
     pub(super) value: u64,
     pub(super) interval: Interval,
-}
-
-impl Figure {
-    /// Time that a taker took of a capture that it is not in.
-    pub(super) const NOTHING: Self = Self {
-        value: 0,
-        interval: Interval {
-            low: 0,
-            high: Some(0),
-        },
-    };
 }
 
 /// Passes over the requests of a capture twice: first for their lengths, then for the spread of
@@ -125,7 +126,7 @@ struct SpreadPass<'a> {
 struct KindSums {
     whole: TimeSums,
     stages: HashMap<StageKind, TimeSums, RandomState>,
-    causes: HashMap<String, [u64; BATCHES], RandomState>,
+    causes: HashMap<String, Taken, RandomState>,
 }
 
 /// Sums of times, by batch.
@@ -225,12 +226,12 @@ impl KindSums {
             let times = sums.finish(times.stages.get(&place)?, requests);
             Some((names, Stage { place, times }))
         };
-        let cause = |(name, sums)| (name, mean(sums, requests));
         Kind {
             name,
             whole: self.whole.finish(&times.whole, requests),
             stages: self.stages.into_iter().filter_map(stage).collect(),
-            causes: self.causes.into_iter().map(cause).collect(),
+            causes: self.causes.into_iter().collect(),
+            requests,
         }
     }
 }
