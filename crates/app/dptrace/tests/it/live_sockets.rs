@@ -138,8 +138,10 @@ fn top_shows_clients_and_their_threads() {
     let with_requests = connections
         .iter()
         .filter(|it| it["requests"]["count"].as_u64() > Some(0));
+    let number = |thread| str::rsplit_once(thread, ' ').map(|(_, number)| number);
     let clients: BTreeSet<(&str, &str)> = with_requests
-        .filter_map(|it| Some((it["host"].as_str()?, it["thread"].as_str()?)))
+        // A busy machine's first second may lack the threads, and with them their names.
+        .filter_map(|it| Some((it["host"].as_str()?, number(it["thread"].as_str()?)?)))
         .collect();
     let hosts: BTreeSet<&str> = clients.iter().map(|(host, _)| *host).collect();
     let threads: BTreeSet<&str> = clients.iter().map(|(_, thread)| *thread).collect();

@@ -42,6 +42,8 @@ pub(crate) struct Merger {
     /// Last second that was handed out.
     given: u64,
     pending: BTreeMap<u64, PendingSecond>,
+    /// Names of the threads that the kernel brought last: a second may lack them.
+    names: BTreeMap<u32, String>,
     /// True once a second without the part of the trace, or the kernel, was reported.
     is_reported: [bool; 2],
     pub(crate) observer: Observer,
@@ -59,6 +61,7 @@ impl Merger {
             latest: [0; 4],
             given: 0,
             pending: BTreeMap::new(),
+            names: BTreeMap::new(),
             is_reported: [false; 2],
             observer: observer.clone(),
         }
@@ -155,8 +158,13 @@ impl Merger {
         }
         self.report_incomplete(number, traffic.is_none(), threads.is_none());
         let time = sys::clock::real_nanos() / 1_000_000;
-        let traffic =
-            traffic.map(|(traffic, writers)| with_taken(traffic, &writers, threads.as_deref()));
+        if let Some(threads) = &threads {
+            let names = threads.iter().map(|it| (it.tid, it.name.clone()));
+            self.names = names.collect();
+        }
+        let traffic = traffic.map(|(traffic, writers)| {
+            with_taken(traffic, &writers, threads.as_deref(), &self.names)
+        });
         Some(Sample {
             number,
             time,
@@ -202,6 +210,7 @@ fn with_taken(
     mut traffic: Traffic,
     writers: &[Option<Worker>],
     threads: Option<&[Thread]>,
+    names: &BTreeMap<u32, String>,
 ) -> Traffic {
     for (connection, writer) in traffic.connections.iter_mut().zip(writers) {
         let thread = match writer {
@@ -212,7 +221,7 @@ fn with_taken(
             }
             Some(Worker::Numbered(tid)) => {
                 let thread = threads.and_then(|all| all.iter().find(|it| it.tid == *tid));
-                let name = thread.map_or("thread", |thread| &thread.name);
+                let name = names.get(tid).map_or("thread", String::as_str);
                 connection.thread = Some(format!("{name} [{tid}]").into());
                 connection.tid = Some(*tid);
                 thread

@@ -110,6 +110,7 @@ fn connections_get_what_was_taken_from_their_thread() {
         traffic,
         &[None, Some(Worker::Named("reactor_1".into()))],
         Some(&[thread]),
+        &BTreeMap::new(),
     );
     let taken: Vec<_> = traffic
         .connections
@@ -117,4 +118,33 @@ fn connections_get_what_was_taken_from_their_thread() {
         .map(|connection| connection.taken)
         .collect();
     assert_eq!(taken, [None, Some(0.25)]);
+}
+
+/// Its name is that of the second before.
+#[test]
+fn a_worker_has_its_name_also_in_a_second_without_threads() {
+    let mut merger = Merger::new(true, true, &Observer::silent());
+    let mut worker = |second: u64, threads: Option<Vec<Thread>>| {
+        let traffic = Traffic {
+            connections: vec![top::Connection::default()],
+            ..Traffic::default()
+        };
+        let worker = Some(Worker::Numbered(7));
+        merger.take(Part::Traffic(second, Box::new(traffic), vec![worker]));
+        if let Some(threads) = threads {
+            merger.take(Part::Threads(second, threads));
+        }
+        let elapsed = SECOND * u32::try_from(second).expect("few") + MAX_PART_DELAY;
+        let traffic = merger.next(elapsed).and_then(|sample| sample.traffic);
+        traffic.and_then(|it| it.connections[0].thread.clone())
+    };
+    let thread = Thread {
+        name: "worker".to_owned(),
+        tid: 7,
+        ..Thread::default()
+    };
+    assert_eq!(worker(1, None).as_deref(), Some("thread [7]"));
+    assert_eq!(worker(2, Some(vec![thread])).as_deref(), Some("worker [7]"));
+    assert_eq!(worker(3, None).as_deref(), Some("worker [7]"));
+    assert_eq!(worker(4, Some(Vec::new())).as_deref(), Some("thread [7]"));
 }
