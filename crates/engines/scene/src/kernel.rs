@@ -48,7 +48,7 @@ pub enum EventKind {
         tid: Tid,
         /// CPU for which it waits now.
         to: Cpu,
-        /// Task that has the CPU for which it waited; `None` if it is not known. No switch may have
+        /// Task that has the CPU for which it waited; `None` if it is not known. No switch need have
         /// shown it.
         from_behind: Option<Tid>,
     },

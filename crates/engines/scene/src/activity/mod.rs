@@ -345,7 +345,11 @@ impl Activities {
         if let Some(thread) = self.threads.get_mut(&tid) {
             let preemptor = thread.cpu.and_then(|cpu| current.get(&cpu)).copied();
             thread.close(last, preemptor);
+            let before = (thread.state, thread.cpu);
             change(thread);
+            if (thread.state, thread.cpu) != before {
+                thread.unseen_since = None;
+            }
             if thread.waits() && !self.waiting.contains(&tid) {
                 self.waiting.push(tid);
             }

@@ -131,8 +131,9 @@ impl Thread {
     /// it since before the wait, since events show the switches of a CPU for which a thread waits.
     fn mind_unseen(&mut self, preemptor: Option<Tid>) {
         if !self.waits() {
-            self.unseen_since = None;
-        } else if preemptor.is_none() {
+            return;
+        }
+        if preemptor.is_none() {
             self.unseen_since.get_or_insert(self.since);
         } else if let Some(since) = self.unseen_since.take()
             && since < self.since
@@ -157,7 +158,7 @@ impl Thread {
     pub(super) fn forget(&mut self, since: BootNanos, now: BootNanos, preemptor: Option<Tid>) {
         self.close(now, preemptor);
         self.forget_since(since, now);
-        (self.state, self.cpu) = (State::Unknown, None);
+        (self.state, self.cpu, self.unseen_since) = (State::Unknown, None, None);
         self.unknown_since = now;
         (self.call, self.stopper) = (None, None);
         self.interrupts.clear();

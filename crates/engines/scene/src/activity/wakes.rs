@@ -9,12 +9,6 @@ impl Activities {
     /// Handles the wake-up of a thread, which waits for this CPU from now on.
     pub(super) fn wake(&mut self, tid: Tid, on: Cpu, by: Waker) {
         let now = self.last;
-        // The first wake-up ends the wait: others of a woken thread change nothing, and who has its
-        // CPU may be known only at the next switch.
-        let is_known = |thread: &Thread| thread.state == State::Woken && thread.cpu == Some(on);
-        if self.threads.get(&tid).is_some_and(is_known) {
-            return;
-        }
         self.forget_unseen_holder(on);
         self.change(tid, |thread| {
             // A thread that runs can be woken, too: before it could sleep. An unknown thread may
@@ -22,17 +16,15 @@ impl Activities {
             if matches!(thread.state, State::OnCpu | State::Unknown) {
                 return;
             }
+            // The first wake-up ends the wait: others of a woken thread change nothing.
             if thread.state == State::Blocked {
                 thread.woken_by(by, now);
             }
             thread.continues();
-            thread.queue_at(on);
-            thread.state = State::Woken;
+            (thread.state, thread.cpu) = (State::Woken, Some(on));
         });
     }
-}
 
-impl Activities {
     /// Handles a thread that is given to the queue of another CPU. `behind` has the one that it
     /// leaves.
     pub(super) fn migrate(&mut self, tid: Tid, to: Cpu, behind: Option<Tid>) {
@@ -42,7 +34,7 @@ impl Activities {
             self.was(behind, State::OnCpu, Some(from));
         }
         self.forget_unseen_holder(to);
-        self.change(tid, |thread| thread.queue_at(to));
+        self.change(tid, |thread| thread.cpu = Some(to));
     }
 
     /// Forgets who has a CPU for which a thread begins to wait, unless another one waits for it or
@@ -57,11 +49,6 @@ impl Activities {
 }
 
 impl Thread {
-    /// Gives it to the queue of a CPU.
-    fn queue_at(&mut self, cpu: Cpu) {
-        (self.cpu, self.unseen_since) = (Some(cpu), None);
-    }
-
     /// Notes who ended the wait that was closed at `now`. It is one interval that was not handed
     /// out: the last one can go on, so that it never is.
     fn woken_by(&mut self, waker: Waker, now: BootNanos) {

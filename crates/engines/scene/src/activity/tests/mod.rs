@@ -16,17 +16,22 @@ const IDLE: Tid = Tid(0);
 /// given.
 fn done(events: &[(u64, EventKind)], end: u64) -> Vec<(u64, u64, Activity)> {
     let mut activities = Activities::new([US], BootNanos(0));
-    for &(at, kind) in events {
-        activities.event(&KernelEvent {
-            at: BootNanos(at),
-            cpu: Cpu(0),
-            kind,
-        });
+    for event in events {
+        take(&mut activities, *event);
     }
     let done = activities.finish(BootNanos(end)).remove(&US).unwrap();
     done.into_iter()
         .map(|interval| (interval.from.0, interval.to.0, interval.activity))
         .collect()
+}
+
+/// Takes an event on CPU 0.
+fn take(activities: &mut Activities, (at, kind): (u64, EventKind)) {
+    activities.event(&KernelEvent {
+        at: BootNanos(at),
+        cpu: Cpu(0),
+        kind,
+    });
 }
 
 fn switch(prev: Tid, leaves: LeaveReason, next: Tid) -> EventKind {

@@ -1,8 +1,8 @@
 //! Tests of who ended a wait.
 
 use super::{
-    Activities, Activity, BootNanos, Cpu, EventKind, IDLE, Interrupt, KernelEvent, LeaveReason,
-    OTHER, PREEMPTOR, US, Waker, done, switch,
+    Activities, Activity, BootNanos, Cpu, EventKind, IDLE, Interrupt, LeaveReason, OTHER,
+    PREEMPTOR, US, Waker, done, switch, take,
 };
 
 /// Call in which the thread waits.
@@ -72,15 +72,8 @@ fn a_wait_is_ended_by_the_first_wake_up() {
 #[test]
 fn a_wait_that_was_asked_for_before_its_end_has_its_waker_then() {
     let mut activities = Activities::new([US], BootNanos(0));
-    let event = |activities: &mut Activities, (at, kind)| {
-        activities.event(&KernelEvent {
-            at: BootNanos(at),
-            cpu: Cpu(0),
-            kind,
-        });
-    };
     for it in waits() {
-        event(&mut activities, it);
+        take(&mut activities, it);
     }
     let last = |activities: &mut Activities, at| {
         let last = activities.until(US, BootNanos(at)).last().copied();
@@ -92,7 +85,7 @@ fn a_wait_that_was_asked_for_before_its_end_has_its_waker_then() {
     );
     activities.settle(|_, interval| assert_ne!(interval.from.0, 10, "it goes on"));
     let by = Waker::Thread(OTHER);
-    event(&mut activities, (20, wake(by)));
+    take(&mut activities, (20, wake(by)));
     assert_eq!(last(&mut activities, 20), Some((10, 20, blocked(by))));
     let done = activities.finish(BootNanos(30)).remove(&US).unwrap();
     assert_eq!((done[0].activity, done.len()), (blocked(by), 2));
@@ -103,29 +96,56 @@ fn a_wait_that_was_asked_for_before_its_end_has_its_waker_then() {
 fn a_wait_has_who_had_the_cpu_also_if_that_was_known_only_later() {
     for asked in [&[][..], &[22], &[20, 22, 25, 30]] {
         let mut activities = Activities::new([US], BootNanos(0));
-        let event = |activities: &mut Activities, (at, kind)| {
-            activities.event(&KernelEvent {
-                at: BootNanos(at),
-                cpu: Cpu(0),
-                kind,
-            });
-        };
         for it in waits() {
-            event(&mut activities, it);
+            take(&mut activities, it);
         }
-        event(&mut activities, (20, wake(Waker::Unknown)));
+        take(&mut activities, (20, wake(Waker::Unknown)));
         for &at in asked {
             let until = activities.until(US, BootNanos(at)).last().copied();
             assert_eq!(until.unwrap().to, BootNanos(at));
             activities.settle(|_, interval| assert!(interval.to <= BootNanos(20)));
         }
         let comes = switch(PREEMPTOR, LeaveReason::Blocked, US);
-        event(&mut activities, (30, comes));
+        take(&mut activities, (30, comes));
         let done = activities.finish(BootNanos(40)).remove(&US).unwrap();
         let last = &done[done.len() - 2..];
         assert_eq!(last[0].activity, Activity::Woken(PREEMPTOR), "{asked:?}");
         assert_eq!((last[0].from, last[0].to), (BootNanos(20), BootNanos(30)));
     }
+}
+
+/// What is unknown for a loss of events remains so.
+#[test]
+fn a_loss_in_a_wait_behind_nobody_known_is_unknown() {
+    let mut activities = Activities::new([US], BootNanos(0));
+    for it in waits() {
+        take(&mut activities, it);
+    }
+    take(&mut activities, (20, wake(Waker::Unknown)));
+    activities.until(US, BootNanos(22));
+    let (since, count) = (BootNanos(21), 1);
+    take(&mut activities, (25, EventKind::Lost { since, count }));
+    let found = EventKind::Found {
+        tid: US,
+        off_cpu: Some(LeaveReason::Preempted),
+    };
+    take(&mut activities, (30, found));
+    take(
+        &mut activities,
+        (40, switch(PREEMPTOR, LeaveReason::Blocked, US)),
+    );
+    let done = activities.finish(BootNanos(50)).remove(&US).unwrap();
+    let done: Vec<_> = done
+        .iter()
+        .map(|it| (it.from.0, it.to.0, it.activity))
+        .collect();
+    let expected = [
+        (20, 21, Activity::Unknown),
+        (21, 25, Activity::Unknown),
+        (25, 40, Activity::Waits(PREEMPTOR)),
+        (40, 50, Activity::Runs),
+    ];
+    assert_eq!(done[3..], expected);
 }
 
 #[test]
@@ -186,9 +206,9 @@ fn a_woken_thread_waits_for_who_has_its_cpu_now() {
         [(20, 40, Activity::Unknown)]
     );
     // The holder is that of the CPU that it leaves, also if it had another one before.
-    let both = [(24, switch(OTHER, LeaveReason::Preempted, PREEMPTOR))];
+    let comes_before = switch(OTHER, LeaveReason::Preempted, PREEMPTOR);
     assert_eq!(
-        waited_for(&[both[0], (30, moves(Some(PREEMPTOR)))])[..2],
+        waited_for(&[(24, comes_before), (30, moves(Some(PREEMPTOR)))])[..2],
         [
             (20, 24, Activity::Woken(OTHER)),
             (24, 30, Activity::Woken(PREEMPTOR))
