@@ -52,11 +52,11 @@ pub(crate) mod kind {
     /// comes.
     pub(crate) const SWITCH: u32 = 1;
     /// `tid` is woken for the CPU in the lower half of `detail`, by `other`: a thread, or the number
-    /// of an interrupt. The upper half has the kind of waker: one of [`super::waker`], or that of
+    /// of an interrupt. The upper half has the kind of waker: one of [`super::other`], or that of
     /// the interrupt's begin.
     pub(crate) const WAKE: u32 = 2;
     /// `tid` is given to the CPU in the lower half of `detail`. If the upper half is
-    /// [`super::waker::THREAD`], `other` has the CPU for which it waited.
+    /// [`super::other::THREAD`], `other` has the CPU for which it waited.
     pub(crate) const MIGRATE: u32 = 3;
     /// `tid` enters the system call `detail`.
     pub(crate) const CALL_ENTER: u32 = 4;
@@ -83,22 +83,22 @@ pub(crate) mod kind {
     pub(crate) const CALL: u32 = 14;
 }
 
-/// Kinds of wakers that are no interrupts.
-pub(crate) mod waker {
-    /// Unknown waker.
+/// Kinds of the other side of an event that are no interrupts.
+pub(crate) mod other {
+    /// Unknown.
     pub(crate) const UNKNOWN: u32 = 0;
-    /// Thread, outside of interrupts. No interrupt has this kind.
+    /// Thread, outside of interrupts if it wakes another. No interrupt has this kind.
     pub(crate) const THREAD: u32 = 1;
 }
 
-/// Number of the bits of an event's `detail` below the kind of the thread `other`.
-pub(crate) const WAKER_SHIFT: i32 = 32;
+/// Number of the bits of an event's `detail` below the kind of its other side.
+pub(crate) const OTHER_SHIFT: i32 = 32;
 
-/// Cause of a wake-up.
+/// Other side of an event: the cause of a wake-up, or the thread that has a CPU.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub(crate) struct Waker {
-    /// Kind: one of [`waker`], or the kind of the interrupt's begin.
+pub(crate) struct Other {
+    /// Kind: one of [`other`], or the kind of the interrupt's begin.
     pub(crate) kind: u32,
     /// Thread, or number of the interrupt.
     pub(crate) number: u32,
@@ -123,18 +123,6 @@ pub(crate) struct Interrupts {
     /// Thread that it interrupted, or that runs it. With `PREEMPT_RT`, another one may run
     /// meanwhile.
     pub(crate) soft_thread: u32,
-}
-
-/// Thread that has a CPU.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub(crate) struct CpuHolder {
-    /// [`waker::THREAD`], or [`waker::UNKNOWN`] before the first switch.
-    pub(crate) kind: u32,
-    /// Thread.
-    pub(crate) tid: u32,
-    /// Name of the thread.
-    pub(crate) comm: Comm,
 }
 
 /// Reasons why a thread leaves a CPU.
@@ -164,11 +152,11 @@ pub(crate) struct LossRecord {
 pub(crate) const LOST: &str = "lost";
 /// Name of the map from CPU to the number of our threads that wait for it, a `u64`.
 pub(crate) const QUEUES: &str = "queues";
-/// Name of the map from CPU to the [`CpuHolder`] that has it.
+/// Name of the map from CPU to the thread that has it, an [`Other`]; unknown before the first switch.
 pub(crate) const HOLDERS: &str = "holders";
 /// Name of the map from each of our threads to the CPU for which it waits plus 1, or 0; a `u64`.
 pub(crate) const WAITING: &str = "waiting";
-/// Name of the map from thread of the process to the [`Waker`] that is about to wake it.
+/// Name of the map from thread of the process to the [`Other`] that is about to wake it.
 pub(crate) const WAKERS: &str = "wakers";
 /// Name of the map with the [`Interrupts`] of each CPU.
 pub(crate) const INTERRUPTS: &str = "interrupts";
@@ -194,7 +182,7 @@ pub(crate) fn maps(ring_bytes: u32, cpus: u32) -> Vec<MapDef> {
             HOLDERS,
             MapKind::Array,
             4,
-            bytes_of!(CpuHolder).cast_unsigned().into(),
+            bytes_of!(Other).cast_unsigned().into(),
             cpus,
         ),
         MapDef::new(WAITING, MapKind::Hash, 4, 8, THREADS),
@@ -202,7 +190,7 @@ pub(crate) fn maps(ring_bytes: u32, cpus: u32) -> Vec<MapDef> {
             WAKERS,
             MapKind::Hash,
             4,
-            bytes_of!(Waker).cast_unsigned().into(),
+            bytes_of!(Other).cast_unsigned().into(),
             THREADS,
         ),
         MapDef::new(

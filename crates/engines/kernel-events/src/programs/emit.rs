@@ -7,7 +7,7 @@ use bpf_program::{Emit as _, field};
 use sched_programs::{OwnTaskCheck, ProcessStack};
 
 use super::Setting;
-use crate::layout::{Event, LOST, LossRecord, LostEvent, Waker, kind};
+use crate::layout::{Event, LOST, LossRecord, LostEvent, Other, kind};
 
 /// Stack of all programs.
 #[repr(C)]
@@ -23,7 +23,7 @@ pub(super) struct Stack {
     /// Address of this CPU's [`LossRecord`].
     pub(super) kept: u64,
     /// Cause of a wake-up.
-    pub(super) waker: Waker,
+    pub(super) waker: Other,
     /// Event that reports a loss.
     pub(super) loss: LostEvent,
     /// Event to send.

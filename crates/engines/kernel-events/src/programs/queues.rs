@@ -6,12 +6,12 @@
 
 use bpf_insn::Reg::{R0, R1, R2};
 use bpf_insn::{Asm, JumpOp, Label};
-use bpf_program::{Emit as _, Place, field};
+use bpf_program::{Emit as _, Place};
 use sched_programs::{Switch, TaskFacts};
 
 use super::emit::{event, slot};
-use super::wakers::add_kind;
-use crate::layout::{CpuHolder, HOLDERS, QUEUES, WAITING, waker};
+use super::wakers::{self, of_other};
+use crate::layout::{HOLDERS, QUEUES, WAITING, other};
 
 /// Returns the value of a map whose address is r0.
 fn value() -> Place<u64> {
@@ -68,13 +68,6 @@ pub(super) fn unless_waited_for(asm: &mut Asm, others: Label) {
         .jump_if(R1, JumpOp::Eq, 0, others);
 }
 
-/// Field of the [`CpuHolder`] whose address is r0.
-macro_rules! of_holder {
-    ($field:ident) => {
-        field!(R0, CpuHolder, $field)
-    };
-}
-
 /// Notes that the CPU whose number is in the slot `cpu` goes to the next thread of the switch. r0 to
 /// r5 are lost.
 pub(super) fn note_holder(asm: &mut Asm, task: &TaskFacts, switch: Switch) {
@@ -82,9 +75,9 @@ pub(super) fn note_holder(asm: &mut Asm, task: &TaskFacts, switch: Switch) {
     asm.comment("who has this CPU now?")
         .lookup_or(HOLDERS, slot!(cpu), noted)
         .get(R2, switch.next())
-        .put(of_holder!(kind), waker::THREAD)
-        .copy(task.pid.at(R2), of_holder!(tid))
-        .copy(task.comm.at(R2), of_holder!(comm))
+        .put(of_other!(kind), other::THREAD)
+        .copy(task.pid.at(R2), of_other!(number))
+        .copy(task.comm.at(R2), of_other!(comm))
         .bind(noted);
 }
 
@@ -98,12 +91,9 @@ pub(super) fn add_holder(asm: &mut Asm) {
         .jump_if(R1, JumpOp::Eq, 0, unknown)
         .sub(R1, 1)
         .put(slot!(key), R1)
-        .lookup_or(HOLDERS, slot!(key), unknown)
-        .get(R1, of_holder!(kind));
-    add_kind(asm);
-    asm.copy(of_holder!(tid), event!(other))
-        .copy(of_holder!(comm), event!(comm))
-        .bind(unknown);
+        .lookup_or(HOLDERS, slot!(key), unknown);
+    wakers::add(asm);
+    asm.bind(unknown);
 }
 
 fn add(asm: &mut Asm, cpu: Place<u32>, by: i32, missing: Label) {

@@ -7,12 +7,12 @@
 use bpf_insn::Reg::{R0, R1, R2, R3, R6, R7};
 use bpf_insn::{Asm, AsmError, Code, Helper, JumpOp};
 use bpf_program::emit::program;
-use bpf_program::{Emit as _, Place, argument, field};
+use bpf_program::{Emit as _, argument, field};
 
 use super::Setting;
 use super::current::Number;
 use super::emit::{event, slot};
-use crate::layout::{INTERRUPTS, Interrupts, WAKER_SHIFT, WAKERS, Waker, kind, waker};
+use crate::layout::{INTERRUPTS, Interrupts, OTHER_SHIFT, WAKERS, kind, other};
 
 /// Field of the map's value whose address is r0.
 macro_rules! of_cpu {
@@ -20,6 +20,14 @@ macro_rules! of_cpu {
         field!(R0, Interrupts, $field)
     };
 }
+
+/// Field of the [`crate::layout::Other`] whose address is r0.
+macro_rules! of_other {
+    ($field:ident) => {
+        bpf_program::field!(bpf_insn::Reg::R0, $crate::layout::Other, $field)
+    };
+}
+pub(super) use of_other;
 
 /// Notes that an interrupt of that kind begins or ends on this CPU. The context is r6. r0 to r5 and
 /// r7 are lost.
@@ -90,7 +98,7 @@ fn find(asm: &mut Asm) {
         .get(R3, of_cpu!(soft_thread))
         .jump_if(R3, JumpOp::Eq, R7, interrupt);
     asm.bind(thread)
-        .put(slot!(waker.kind), waker::THREAD)
+        .put(slot!(waker.kind), other::THREAD)
         .put(slot!(waker.number), R7)
         .current_name(slot!(waker.comm))
         .jump(found);
@@ -105,29 +113,32 @@ fn find(asm: &mut Asm) {
 /// next one cannot be noted, it is unknown.
 pub(super) fn add_noted(asm: &mut Asm) {
     let unknown = asm.label("by_unknown");
-    let its = |at: Place<Waker>| (field!(at, Waker, kind), field!(at, Waker, number));
-    let (kind, number) = its(R0.into());
-    asm.lookup_or(WAKERS, event!(tid), unknown).get(R1, kind);
-    add_kind(asm);
-    asm.copy(number, event!(other));
-    asm.copy(field!(R0, Waker, comm), event!(comm))
-        .put(kind, waker::UNKNOWN)
-        .bind(unknown);
+    asm.lookup_or(WAKERS, event!(tid), unknown);
+    add(asm);
+    asm.put(of_other!(kind), other::UNKNOWN).bind(unknown);
 }
 
 /// Adds the current thread to the event as its waker: new tasks are woken by their creators, which
 /// no interrupt is.
 pub(super) fn add_current(asm: &mut Asm) {
-    asm.mov(R1, waker::THREAD);
+    asm.mov(R1, other::THREAD);
     add_kind(asm);
     asm.call(Helper::GET_CURRENT_PID_TGID)
         .put(event!(other), R0)
         .current_name(event!(comm));
 }
 
-/// Adds the kind r1 of the event's other thread to its detail. r1 and r2 are lost.
-pub(super) fn add_kind(asm: &mut Asm) {
-    asm.lsh(R1, WAKER_SHIFT)
+/// Adds the [`crate::layout::Other`] whose address is r0 to the event. r1 and r2 are lost.
+pub(super) fn add(asm: &mut Asm) {
+    asm.get(R1, of_other!(kind));
+    add_kind(asm);
+    asm.copy(of_other!(number), event!(other))
+        .copy(of_other!(comm), event!(comm));
+}
+
+/// Adds the kind r1 of the event's other side to its detail. r1 and r2 are lost.
+fn add_kind(asm: &mut Asm) {
+    asm.lsh(R1, OTHER_SHIFT)
         .get(R2, event!(detail))
         .or(R1, R2)
         .put(event!(detail), R1);
