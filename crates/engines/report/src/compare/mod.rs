@@ -173,27 +173,33 @@ fn compared_kind(a: &Kind, b: &Kind, has_causes: bool) -> ComparedKind {
 fn causes(a: &Kind, b: &Kind, counts: [u64; 2]) -> Vec<ComparedCause> {
     let least = a.whole.mean.value.min(b.whole.mean.value) / MIN_PART;
     let figures = |taken: [Taken; 2]| [a.mean(taken[0]), b.mean(taken[1])];
-    let most = |taken| figures(taken).map(|it| it.value).into_iter().max();
-    let names: BTreeSet<&String> = a.causes.keys().chain(b.causes.keys()).collect();
-    // A taker that a capture does not have took nothing there.
-    let taken = |name| [a, b].map(|kind| kind.causes.get(name).copied().unwrap_or_default());
-    let mut takers: Vec<_> = names.into_iter().map(|it| (it, taken(it))).collect();
-    takers.order_by_key(|(_, taken)| Reverse(most(*taken)));
-    let cause = |name: &str, taken| ComparedCause {
+    let most = |[a, b]: &[Figure; 2]| a.value.max(b.value);
+    let cause = |name: &str, figures: [Figure; 2]| ComparedCause {
         name: name.to_owned(),
-        took: compared(figures(taken).map(Some), counts),
+        took: compared(figures.map(Some), counts),
     };
+    let names: BTreeSet<&String> = a.causes.keys().chain(b.causes.keys()).collect();
+    let mut takers: Vec<_> = names
+        .into_iter()
+        .map(|name| {
+            // A taker that a capture does not have took nothing there.
+            let taken = [a, b].map(|kind| kind.causes.get(name).copied().unwrap_or_default());
+            (name, taken, figures(taken))
+        })
+        .collect();
+    takers.order_by_key(|(.., figures)| Reverse(most(figures)));
     let mut causes = Vec::new();
     let mut others = [Taken::default(); 2];
-    for (name, taken) in takers {
-        if name != OTHERS && causes.len() < MAX_CAUSES && most(taken) > Some(least) {
-            causes.push(cause(name, taken));
+    for (name, taken, figures) in takers {
+        if name != OTHERS && causes.len() < MAX_CAUSES && most(&figures) > least {
+            causes.push(cause(name, figures));
         } else {
             let sums = others.iter_mut().flatten().zip(taken.iter().flatten());
             sums.for_each(|(sum, took)| *sum = sum.saturating_add(*took));
         }
     }
-    if most(others) > Some(least) {
+    let others = figures(others);
+    if most(&others) > least {
         causes.push(cause(OTHERS, others));
     }
     causes
