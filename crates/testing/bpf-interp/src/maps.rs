@@ -254,10 +254,10 @@ impl Map {
     }
 
     /// Adds a record with these bytes, as `bpf_ringbuf_output` does.
-    pub(crate) fn output(&mut self, bytes: Vec<u8>, memory: &mut Memory) -> Result<u64, Wrong> {
+    pub(crate) fn output(&mut self, bytes: Vec<u8>, memory: &mut Memory) -> Result<i64, Wrong> {
         let record = self.reserve(bytes.len() as u64, memory)?;
         if record == 0 {
-            return Ok(NO_ROOM.cast_unsigned());
+            return Ok(NO_ROOM);
         }
         memory.end(record);
         self.submit(record, bytes);

@@ -28,17 +28,16 @@ const TOO_MANY_BRANCHES: &str = "jumps is too complex";
 /// Message of the verifier for a helper that only some functions may call (`check_helper_call` of
 /// `kernel/bpf/verifier.c`). Of the helpers that scripts use, this is only `bpf_d_path`.
 const NOT_IN_THIS: &str = "helper call is not allowed in probe";
+/// Message of the verifier for a pointer that was read from an object that may not keep what it
+/// points to (`check_reg_type` of `kernel/bpf/verifier.c`). Linux 6.18.5 takes such a pointer,
+/// 6.18.44 does not.
+const UNTRUSTED: &str = "type=untrusted_ptr_ expected=";
 /// Message of the verifier for the helper that writes into processes, if lockdown hides it
 /// (`LOCKDOWN_BPF_WRITE_USER`, `bpf_tracing_func_proto` of `kernel/trace/bpf_trace.c`).
 const NO_WRITES: &str = "cannot use helper bpf_probe_write_user";
 
 /// Stack size of a thread that closes a link, in bytes.
 const CLOSER_STACK: usize = 32 * 1024;
-
-/// Message of the verifier for a pointer that was read from an object that may not keep what it
-/// points to (`check_reg_type` of `kernel/bpf/verifier.c`). Linux 6.18.5 takes such a pointer,
-/// 6.18.44 does not.
-const UNTRUSTED: &str = "type=untrusted_ptr_ expected=";
 
 /// Maps, programs and links that live together.
 #[derive(Debug)]

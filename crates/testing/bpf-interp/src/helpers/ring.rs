@@ -3,7 +3,7 @@
 use bpf_insn::Helper;
 use uapi::bpf::RB_AVAIL_DATA;
 
-use super::Args;
+use super::{Args, number};
 use crate::exec::Run;
 use crate::fault::Wrong;
 use crate::memory::What;
@@ -21,7 +21,8 @@ impl Run<'_, '_> {
         }
         if helper == Helper::RINGBUF_OUTPUT {
             let bytes = machine.memory.read(args.get(2)?, args.get(3)?)?.to_vec();
-            return machine.maps[map].output(bytes, &mut machine.memory);
+            let result = machine.maps[map].output(bytes, &mut machine.memory)?;
+            return Ok(number(result));
         }
         if args.get(3)? != 0 {
             return Err(Wrong::Argument(
